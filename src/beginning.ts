@@ -1,0 +1,187 @@
+/**
+ * How a run begins: with a new user turn, or where an earlier run had stopped.
+ *
+ * @module
+ */
+
+import { ConversationConflictError, quote, StaleAnswerError } from "./errors.ts";
+import type { Settings } from "./options.ts";
+import { type CallOutcome, type Round, roundMessages, type RunInput } from "./run.ts";
+import { closedTranscript, type Transaction } from "./transaction.ts";
+import { type LastTurn, lastTurn, storedOutput } from "./transcript/last_turn.ts";
+import { callsOf, parseArguments, styleOf, textOf } from "./transcript/read.ts";
+import type { Toolkit } from "./tools/toolkit.ts";
+import type {
+  Answer,
+  ConversationStore,
+  Message,
+  PendingRequest,
+  RepairReport,
+  StyleName,
+} from "./types.ts";
+import { anthropic } from "./wire/anthropic.ts";
+import { openai } from "./wire/openai.ts";
+import { newCallId, type Style } from "./wire/style.ts";
+
+/** How often another resume may be faster, before it must be told. */
+const MAX_CLAIMS = 10;
+
+const STYLES: Record<StyleName, Style> = { openai, anthropic };
+
+/** What an execution is asked to do. */
+export interface ExecutionInput {
+  settings: Settings;
+  store: ConversationStore;
+  toolkit: Toolkit;
+  /** The new user turn; undefined to go on with the last one. */
+  prompt: readonly Message[] | undefined;
+  /** The answer that the last turn waits for. */
+  answer?: Answer | undefined;
+  /** The transcript to go on from, when it is not in the store. */
+  history: readonly Message[];
+  id: string | undefined;
+  signal: AbortSignal | undefined;
+  streaming: boolean;
+}
+
+/** What a run begins with. */
+export interface Beginning
+  extends
+    Pick<RunInput, "history" | "prompt" | "repaired" | "round" | "status" | "pending" | "text"> {
+  /** Whether there is nothing to do. */
+  isOver: boolean;
+}
+
+/** A new user turn after what was said before. */
+export async function beginTurn(
+  input: ExecutionInput,
+  transaction: Transaction | undefined,
+  prompt: readonly Message[],
+  signal: AbortSignal,
+): Promise<Beginning> {
+  await transaction?.read(signal);
+  const { messages: history, report } = transaction?.begin() ??
+    closedTranscript(input.history, input.settings.style.name);
+  return { history, prompt, repaired: repairedOf(report), isOver: false };
+}
+
+/**
+ * The last turn again: with the answer that it waits for, or, without one, from where it was
+ * interrupted.
+ *
+ * @throws {StaleAnswerError} if the answer is for no open request, or there is no conversation
+ */
+export async function resumeTurn(
+  input: ExecutionInput,
+  transaction: Transaction | undefined,
+  signal: AbortSignal,
+): Promise<Beginning> {
+  for (let claims = 0; claims < MAX_CLAIMS; claims++) {
+    const transcript = transaction === undefined ? input.history : await transaction.read(signal);
+    if (transcript.length === 0) {
+      throw new StaleAnswerError(`there is nothing to resume in ${nameOf(input)}`);
+    }
+    const turn = lastTurn(transcript);
+    const beginning = input.answer === undefined
+      ? continued(input, transaction, transcript, turn)
+      : approved(input, transaction, transcript, turn, input.answer);
+    const { prompt, round } = beginning;
+    if (transaction === undefined || round === undefined) return beginning;
+    if (await transaction.claim([...prompt, ...claimed(round)])) return beginning;
+  }
+  throw new ConversationConflictError(input.id ?? "");
+}
+
+function nameOf({ id }: ExecutionInput): string {
+  return id === undefined ? "this history" : `conversation ${quote(id)}`;
+}
+
+/** A turn without an answer: it waits, it is finished, or it goes on. */
+function continued(
+  input: ExecutionInput,
+  transaction: Transaction | undefined,
+  transcript: readonly Message[],
+  { start, request, isFinished }: LastTurn,
+): Beginning {
+  if (request !== undefined || isFinished) {
+    const text = isFinished ? textOf(transcript.at(-1)!).toWellFormed() : "";
+    const status = isFinished ? "done" : "pending";
+    return { history: transcript, prompt: [], status, pending: request, text, isOver: true };
+  }
+  const style = input.settings.style.name;
+  const before = transaction?.begin(start) ?? closedTranscript(transcript.slice(0, start), style);
+  const rest = closedTranscript(transcript.slice(start), style);
+  const repaired = repairedOf({
+    closedCalls: [...before.report.closedCalls, ...rest.report.closedCalls],
+    droppedResults: [...before.report.droppedResults, ...rest.report.droppedResults],
+  });
+  return { history: before.messages, prompt: rest.messages, repaired, isOver: false };
+}
+
+/** A turn with the answer that it waits for. */
+function approved(
+  input: ExecutionInput,
+  transaction: Transaction | undefined,
+  transcript: readonly Message[],
+  turn: LastTurn,
+  answer: Answer,
+): Beginning {
+  const { start, round, request } = turn;
+  const open = round && request &&
+    roundOf(transcript[round.index]!, round.results, request, answer);
+  if (open === undefined || round === undefined || request?.id !== answer.id) {
+    throw new StaleAnswerError(`no request ${quote(answer.id)} is open in ${nameOf(input)}`);
+  }
+  const style = input.settings.style.name;
+  const before = transaction?.begin(start) ?? closedTranscript(transcript.slice(0, start), style);
+  return {
+    history: before.messages,
+    prompt: transcript.slice(start, round.index),
+    repaired: repairedOf(before.report),
+    round: open,
+    isOver: false,
+  };
+}
+
+/** The round that waits, with the results that it has; undefined if none of its calls does. */
+function roundOf(
+  message: Message,
+  results: NonNullable<LastTurn["round"]>["results"],
+  request: PendingRequest,
+  answer: Answer,
+): Round | undefined {
+  let index = -1;
+  const calls = callsOf(message);
+  const outcomes = calls.map((call, position): CallOutcome | undefined => {
+    const stored = results.get(call.id);
+    if (stored?.pending?.id === request.id) index = position;
+    if (stored === undefined || stored.pending !== undefined) return undefined;
+    const result = { output: storedOutput(stored), isError: stored.isError };
+    return { args: parseArguments(call.arguments) ?? {}, result, stored };
+  });
+  if (index < 0) return undefined;
+  return {
+    answer: message,
+    style: STYLES[styleOf(message) ?? "openai"],
+    calls: calls.map((call) => call.id === "" ? { ...call, id: newCallId() } : call),
+    outcomes,
+    turn: 1,
+    isCut: false,
+    isRecorded: true,
+    approval: { index, request, answer },
+  };
+}
+
+/**
+ * The round as it is saved before the tool runs: whoever saves it may run the tool, and no later
+ * answer finds the request.
+ */
+function claimed(round: Round): Message[] {
+  const { index, request } = round.approval!;
+  const result = { output: `resuming: ${request.prompt}`, isError: false };
+  return roundMessages(round, round.outcomes.with(index, { args: {}, result }));
+}
+
+function repairedOf(report: RepairReport): RepairReport | undefined {
+  return report.closedCalls.length > 0 || report.droppedResults.length > 0 ? report : undefined;
+}

@@ -1,0 +1,315 @@
+/**
+ * The client.
+ *
+ * @module
+ */
+
+import { quote } from "./errors.ts";
+import { Execution } from "./execution.ts";
+import { InMemoryConversationStore } from "./memory_store.ts";
+import { checkConversationId, copyJson, copyMessages } from "./messages.ts";
+import { type MetricEvent, Metrics } from "./metrics.ts";
+import {
+  type CallOptions,
+  checkFunction,
+  checkObject,
+  type ClientOptions,
+  type Settings,
+  settingsOf,
+} from "./options.ts";
+import { RunStream } from "./run_stream.ts";
+import { toolkitOf } from "./tools/toolkit.ts";
+import type { Answer, ConversationStore, Message, PendingRequest, RunResult } from "./types.ts";
+
+/** A prompt: a text, or the content of a user message in the provider's shape. */
+export type Prompt = string | readonly Record<string, unknown>[];
+
+/** Options of {@linkcode Client.run}. */
+export interface RunOptions extends CallOptions {
+  /** A transcript to go on from; it is not changed. @default [] */
+  history?: readonly Message[] | undefined;
+  /** Gets each piece of the answer as it comes. */
+  onText?: ((delta: string) => void) | undefined;
+}
+
+/** Options of {@linkcode Client.ask}. */
+export interface AskOptions extends CallOptions {
+  /**
+   * The conversation that is continued: a non-empty string of at most 1,024 UTF-8 bytes. Without one
+   * nothing is remembered.
+   */
+  id?: string | undefined;
+  /** Gets each piece of the answer as it comes. */
+  onText?: ((delta: string) => void) | undefined;
+}
+
+/** Options of {@linkcode Client.stream}. */
+export interface StreamOptions extends CallOptions {
+  /** The conversation that is continued. Without one nothing is remembered. */
+  id?: string | undefined;
+  /** A transcript to go on from, when there is no `id`. @default [] */
+  history?: readonly Message[] | undefined;
+}
+
+/** Options of {@linkcode Client.conversation}. */
+export interface ConversationOptions extends CallOptions {
+  /** What was said before. @default [] */
+  history?: readonly Message[] | undefined;
+}
+
+/** Options of {@linkcode Client.resume}. */
+export interface ResumeOptions extends CallOptions {
+  /** The conversation to go on with; either this or `history`. */
+  id?: string | undefined;
+  /** The transcript to go on with, when it is not in the store. */
+  history?: readonly Message[] | undefined;
+  /** The answer to the open request. @default none: an interrupted run goes on */
+  answer?: Answer | undefined;
+  /** The request as the caller knows it: a hint only, the stored one counts. */
+  pending?: PendingRequest | undefined;
+  /** Gets each piece of the answer as it comes. */
+  onText?: ((delta: string) => void) | undefined;
+}
+
+/** What one call is about. */
+interface Call extends CallOptions {
+  store: ConversationStore;
+  id?: string | undefined;
+  history?: readonly Message[] | undefined;
+  answer?: Answer | undefined;
+}
+
+/**
+ * A client of one endpoint. It runs the whole loop of answers and tool calls, and remembers
+ * conversations by id.
+ *
+ * @example
+ * ```ts
+ * import { createClient } from "@toolnexus/client";
+ * import { stubLlm } from "@toolnexus/client/testing";
+ * import { assertEquals } from "@std/assert";
+ *
+ * await using server = stubLlm(["Hello Ann", "You are Ann"]);
+ * const client = createClient({ baseUrl: server.baseUrl, style: "openai", model: "test" });
+ * await client.ask("I am Ann", { id: "thread-1" });
+ * const { text, messages } = await client.ask("Who am I?", { id: "thread-1" });
+ * assertEquals([text, messages.length], ["You are Ann", 4]);
+ * ```
+ */
+export class Client {
+  readonly #settings: Settings;
+  readonly #store: ConversationStore;
+  readonly #metrics = new Metrics();
+
+  /** Use {@linkcode createClient}. */
+  constructor(options: ClientOptions) {
+    const onMetric = options?.onMetric;
+    this.#settings = settingsOf(options, (event) => this.#emit(event, onMetric));
+    this.#store = options.store ?? new InMemoryConversationStore();
+  }
+
+  /**
+   * Asks without remembering; `history` goes on from a transcript.
+   *
+   * @throws {ToolnexusError} with what was completed on its `result`
+   * @throws {TypeError} if an argument is wrong
+   */
+  async run(prompt: Prompt, options: RunOptions = {}): Promise<RunResult> {
+    checkObject("options", options);
+    if ("id" in options && options.id !== undefined) {
+      throw new TypeError("run() remembers nothing: use ask() with an id");
+    }
+    const call = { ...options, store: this.#store };
+    return await this.#result(userTurn(prompt), call, options);
+  }
+
+  /**
+   * Asks and, with an `id`, remembers: the conversation is loaded, continued and saved. Asks on one
+   * id wait for each other. Without an `id` it is {@linkcode Client.run}.
+   *
+   * @throws {ToolnexusError} with what was completed on its `result`
+   * @throws {TypeError} if an argument is wrong
+   */
+  async ask(prompt: Prompt, options: AskOptions = {}): Promise<RunResult> {
+    checkObject("options", options);
+    const call = { ...options, store: this.#store };
+    return await this.#result(userTurn(prompt), call, options);
+  }
+
+  /**
+   * The same as {@linkcode Client.ask}, event by event. The run starts when the stream is first read.
+   *
+   * @throws {TypeError} if an argument is wrong
+   */
+  stream(prompt: Prompt, options: StreamOptions = {}): RunStream {
+    checkObject("options", options);
+    const call = { ...options, store: this.#store };
+    return new RunStream(this.#execution(userTurn(prompt), call, true));
+  }
+
+  /**
+   * Goes on with the last turn of a conversation, without a new user turn: with the `answer` that a
+   * suspended tool waits for, or, without one, from where the run was interrupted. A suspended
+   * conversation without an answer gives its request again, a finished one its last answer.
+   *
+   * @throws {StaleAnswerError} if the answer is for no open request, or nothing is known of the id
+   * @throws {ToolnexusError} as {@linkcode Client.ask} does
+   */
+  async resume(options: ResumeOptions): Promise<RunResult> {
+    const { onText, ...call } = checkedResume(options);
+    return await this.#result(undefined, { store: this.#store, ...call }, { onText });
+  }
+
+  /** The same as {@linkcode Client.resume}, event by event. */
+  resumeStream(options: ResumeOptions): RunStream {
+    const call = { store: this.#store, ...checkedResume(options) };
+    return new RunStream(this.#execution(undefined, call, true));
+  }
+
+  /** A conversation whose transcript lives on the returned object. */
+  conversation(options: ConversationOptions = {}): Conversation {
+    checkObject("options", options);
+    const { history, ...rest } = options;
+    return new Conversation(history ?? [], {
+      send: (turn, call, onText) => this.#result(turn, { ...rest, ...call }, { onText }),
+      stream: (turn, call) => new RunStream(this.#execution(turn, { ...rest, ...call }, true)),
+    });
+  }
+
+  /** The store in use: the one that was given, or the client's own. */
+  conversationStore(): ConversationStore {
+    return this.#store;
+  }
+
+  /** What the client has done so far, as Prometheus text (exposition format 0.0.4). */
+  metrics(): string {
+    return this.#metrics.text();
+  }
+
+  async #result(
+    turn: Message[] | undefined,
+    call: Call,
+    { onText }: { onText?: ((delta: string) => void) | undefined },
+  ): Promise<RunResult> {
+    checkFunction("onText", onText);
+    if (onText === undefined) return await this.#execution(turn, call, false).result();
+    const stream = new RunStream(this.#execution(turn, call, true));
+    for await (const event of stream) if (event.type === "text") onText(event.delta);
+    return await stream.result;
+  }
+
+  #execution(turn: Message[] | undefined, call: Call, streaming: boolean): Execution {
+    const { store, id, history, signal, toolkit, answer } = call;
+    if (id !== undefined) checkConversationId(id);
+    if (id !== undefined && history !== undefined) {
+      throw new TypeError(
+        "history and id exclude each other: the history of an id is in the store",
+      );
+    }
+    if (signal !== undefined && !(signal instanceof AbortSignal)) {
+      throw new TypeError(`signal must be an AbortSignal: ${quote(signal)}`);
+    }
+    return new Execution({
+      settings: this.#settings,
+      store,
+      toolkit: toolkit === undefined ? this.#settings.toolkit : toolkitOf(toolkit),
+      prompt: turn,
+      answer,
+      history: copyMessages(history ?? []),
+      id,
+      signal,
+      streaming,
+    });
+  }
+
+  #emit(event: MetricEvent, onMetric: ClientOptions["onMetric"]): void {
+    this.#metrics.record(event);
+    try {
+      onMetric?.(event);
+    } catch {
+      // Whoever only watches must not end what is paid for.
+    }
+  }
+}
+
+/** @throws {TypeError} if it is no prompt */
+function userTurn(prompt: Prompt): Message[] {
+  if (typeof prompt !== "string" && !Array.isArray(prompt)) {
+    throw new TypeError(`prompt must be a string or a list of content parts: ${quote(prompt)}`);
+  }
+  return copyMessages([{ role: "user", content: prompt }]);
+}
+
+/** @throws {TypeError} if it does not say what to resume, or the answer is none */
+function checkedResume(options: ResumeOptions): ResumeOptions {
+  checkObject("options", options);
+  const { id, history, answer } = options;
+  if (id === undefined && history === undefined) {
+    throw new TypeError("resume needs an id or a history");
+  }
+  if (answer === undefined) return options;
+  checkObject("answer", answer);
+  if (typeof answer.id !== "string" || typeof answer.ok !== "boolean") {
+    throw new TypeError(`answer must have the id of the request and ok: ${quote(answer)}`);
+  }
+  return { ...options, answer: copyJson(answer, "answer") };
+}
+
+/** What a {@linkcode Conversation} needs of its client. */
+interface ConversationRuns {
+  send(turn: Message[], call: Call, onText?: (delta: string) => void): Promise<RunResult>;
+  stream(turn: Message[], call: Call): RunStream;
+}
+
+/**
+ * A conversation that lives as long as this object. Its turns wait for each other, and it keeps what
+ * a failed turn completed, as a stored conversation does.
+ */
+export class Conversation {
+  readonly #runs: ConversationRuns;
+  readonly #store = new InMemoryConversationStore();
+  readonly #id = crypto.randomUUID();
+
+  /** Use `client.conversation()`. */
+  constructor(history: readonly Message[], runs: ConversationRuns) {
+    this.#runs = runs;
+    this.#store.save(this.#id, history);
+  }
+
+  /** A copy of the transcript. */
+  get messages(): Message[] {
+    return this.#store.get(this.#id) ?? [];
+  }
+
+  /** Asks, and goes on from here. Errors are those of {@linkcode Client.ask}. */
+  async send(
+    prompt: Prompt,
+    options: { signal?: AbortSignal | undefined; onText?: ((delta: string) => void) | undefined } =
+      {},
+  ): Promise<RunResult> {
+    return await this.#runs.send(userTurn(prompt), this.#call(options.signal), options.onText);
+  }
+
+  /** The same as {@linkcode Conversation.send}, event by event. */
+  stream(prompt: Prompt, options: { signal?: AbortSignal | undefined } = {}): RunStream {
+    return this.#runs.stream(userTurn(prompt), this.#call(options.signal));
+  }
+
+  /** Forgets what was said. */
+  reset(): void {
+    this.#store.delete(this.#id);
+  }
+
+  #call(signal: AbortSignal | undefined): Call {
+    return { store: this.#store, id: this.#id, ...(signal !== undefined && { signal }) };
+  }
+}
+
+/**
+ * Creates a client.
+ *
+ * @throws {TypeError | RangeError} if an option is wrong; the error names it and its value
+ */
+export function createClient(options: ClientOptions): Client {
+  return new Client(options);
+}

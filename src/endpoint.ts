@@ -1,0 +1,135 @@
+/**
+ * Where requests go, and with which headers.
+ *
+ * @module
+ */
+
+import { quote } from "./errors.ts";
+import type { Style } from "./wire/style.ts";
+
+/** The environment variables that hold the keys of well-known hosts. */
+const KEY_VARIABLES: Record<string, string> = {
+  "api.openai.com": "OPENAI_API_KEY",
+  "api.anthropic.com": "ANTHROPIC_API_KEY",
+  "openrouter.ai": "OPENROUTER_API_KEY",
+};
+
+/** Shorter values are words, not secrets. */
+const MIN_SECRET_LENGTH = 6;
+
+/** What the client needs to know of an endpoint. */
+export interface Endpoint {
+  /** The whole URL of the endpoint. */
+  readonly url: string;
+  /** The headers of a request; made at the first one, since the key may have to be looked up. */
+  headers(): Record<string, string>;
+  /** Takes keys, header values and the URL's query values out of a text. */
+  redact(text: string): string;
+}
+
+/** The options that describe an endpoint. */
+export interface EndpointOptions {
+  baseUrl: string;
+  apiKey?: string | undefined;
+  headers?: Record<string, string | null | undefined> | undefined;
+}
+
+/**
+ * @throws {TypeError} if the base URL is no http URL or carries a password, or a header is wrong
+ */
+export function endpointOf(options: EndpointOptions, style: Style): Endpoint {
+  const { apiKey } = options;
+  const base = baseOf(options.baseUrl);
+  const given = headersOf(options.headers);
+  const secrets = new Set<string>();
+  const hide = (value: string | null | undefined) => {
+    if (!value || value.length < MIN_SECRET_LENGTH) return;
+    secrets.add(value).add(encodeURIComponent(value));
+    // `Bearer` and the key in it.
+    hide(/^\w+ (\S+)$/.exec(value)?.[1]);
+  };
+  [...base.searchParams.values(), ...given.values(), apiKey].forEach(hide);
+  let headers: Record<string, string> | undefined;
+  return {
+    url: endpointUrl(base, style),
+    headers() {
+      if (headers !== undefined) return headers;
+      const key = apiKey ?? environmentKey(base, given);
+      hide(key);
+      headers = { "content-type": "application/json", ...style.headers(key || undefined) };
+      for (const [name, value] of given) {
+        if (value === null) delete headers[name];
+        else headers[name] = value;
+      }
+      return headers;
+    },
+    redact(text) {
+      for (const secret of secrets) text = text.replaceAll(secret, "[redacted]");
+      return text;
+    },
+  };
+}
+
+function baseOf(baseUrl: unknown): URL {
+  const base = typeof baseUrl === "string" ? URL.parse(baseUrl) : null;
+  if (base === null || !/^https?:$/.test(base.protocol)) {
+    throw new TypeError(`baseUrl must be an http or https URL: ${quote(baseUrl)}`);
+  }
+  if (base.username !== "" || base.password !== "") {
+    throw new TypeError("baseUrl must not carry a user name or password");
+  }
+  return base;
+}
+
+/** A base URL may end in slashes, in the version, or be the whole endpoint. */
+function endpointUrl(base: URL, style: Style): string {
+  const url = new URL(base);
+  const path = url.pathname.replace(/\/+$/, "");
+  if (path.endsWith(style.path)) url.pathname = path;
+  else if (path.endsWith(style.version)) url.pathname = path + style.path;
+  else url.pathname = path + style.version + style.path;
+  return url.href;
+}
+
+/** By lower-case name; null takes a default away. */
+function headersOf(given: EndpointOptions["headers"]): Map<string, string | null> {
+  const headers = new Map<string, string | null>();
+  for (const [name, value] of Object.entries(given ?? {})) {
+    if (value === undefined) continue;
+    if (value !== null) {
+      try {
+        new Headers([[name, value]]);
+      } catch {
+        // The value is never shown: it may be a key.
+        throw new TypeError(`header ${quote(name)} has a name or value that HTTP does not allow`);
+      }
+    }
+    headers.set(name.toLowerCase(), value);
+  }
+  return headers;
+}
+
+/** The key that belongs to the host: no other host gets one. */
+function environmentKey(base: URL, given: ReadonlyMap<string, unknown>): string | undefined {
+  const variable = base.protocol === "https:" ? KEY_VARIABLES[base.hostname] : undefined;
+  if (variable === undefined || given.has("authorization") || given.has("x-api-key")) {
+    return undefined;
+  }
+  const process =
+    (globalThis as { process?: { env?: Record<string, string | undefined> } }).process;
+  let key: string | undefined;
+  let cause: unknown;
+  try {
+    key = process?.env?.[variable];
+  } catch (error) {
+    cause = error;
+  }
+  if (!key) {
+    throw new TypeError(
+      `apiKey for ${base.hostname} is missing: pass it, or set ${variable} and allow ` +
+        `--allow-env=${variable}`,
+      { cause },
+    );
+  }
+  return key;
+}

@@ -1,0 +1,166 @@
+/**
+ * A run from its first step to the last: wait for the conversation's turn, load, run, and settle,
+ * however the run ends.
+ *
+ * @module
+ */
+
+import { beginTurn, type ExecutionInput, resumeTurn } from "./beginning.ts";
+import { reasonOf, RunAbortedError, ToolnexusError } from "./errors.ts";
+import { loop } from "./loop.ts";
+import { type Place, placeOf, takeTurn, within } from "./queue.ts";
+import { Run } from "./run.ts";
+import { Scope } from "./scope.ts";
+import { Transaction } from "./transaction.ts";
+import type { Message, RunResult, StreamEvent } from "./types.ts";
+
+/** A run that is about to happen, happens, or has happened; once. */
+export class Execution {
+  readonly #input: ExecutionInput;
+  readonly #place: Place | undefined;
+  readonly #progress = { text: "" };
+  #scope: Scope | undefined;
+  /** Why it ended before its end, when the reader left. */
+  #closed: RunAbortedError | undefined;
+
+  constructor(input: ExecutionInput) {
+    this.#input = input;
+    this.#place = input.id === undefined ? undefined : placeOf(input.store, input.id);
+  }
+
+  /** Does a step of the run, so that an ask of its tools and hooks knows where it comes from. */
+  within<Result>(step: () => Result): Result {
+    return this.#place === undefined ? step() : within(this.#place, step);
+  }
+
+  /** Runs to the end. */
+  async result(): Promise<RunResult> {
+    const events = this.events();
+    for (;;) {
+      const step = await this.within(() => events.next());
+      if (step.done) return step.value;
+    }
+  }
+
+  /** Ends the run because its reader left, who has not seen `unread`. */
+  close(unread: readonly StreamEvent[]): RunAbortedError {
+    const unseen = unread.reduce((sum, e) => e.type === "text" ? sum + e.delta.length : sum, 0);
+    this.#progress.text = this.#progress.text.slice(0, this.#progress.text.length - unseen);
+    this.#closed = new RunAbortedError("aborted", "stream was left before its end");
+    this.#scope?.abort(this.#closed);
+    return this.#closed;
+  }
+
+  /** The run, in batches of events. Nothing happens before the first step. */
+  async *events(): AsyncGenerator<StreamEvent[], RunResult> {
+    const { timeoutMs } = this.#input.settings;
+    using scope = new Scope(this.#input.signal, abortedBy);
+    this.#scope = scope;
+    if (scope.signal.aborted) throw scope.signal.reason;
+    const late = `run took longer than ${timeoutMs} ms`;
+    scope.limit(timeoutMs, () => new RunAbortedError("timeout", late));
+    const leave = this.#place && await takeTurn(this.#place, scope.signal);
+    try {
+      return yield* this.#run(scope.signal);
+    } finally {
+      leave?.();
+    }
+  }
+
+  async *#run(signal: AbortSignal): AsyncGenerator<StreamEvent[], RunResult> {
+    const { settings, store, id, prompt } = this.#input;
+    const started = performance.now();
+    const transaction = id === undefined
+      ? undefined
+      : new Transaction(store, id, settings.style.name);
+    const beginning = prompt !== undefined
+      ? await beginTurn(this.#input, transaction, prompt, signal)
+      : await resumeTurn(this.#input, transaction, signal);
+    const run = new Run({
+      ...this.#input,
+      ...beginning,
+      conversationId: id,
+      signal,
+      progress: this.#progress,
+      checkpoint: transaction && ((run) => checkpoint(run, transaction)),
+    });
+    if (beginning.isOver) return run.result(run.messages);
+    let isSettled = false;
+    try {
+      let failure: { error: unknown } | undefined;
+      try {
+        yield* loop(run);
+      } catch (error) {
+        failure = { error };
+      }
+      isSettled = true;
+      return await settle(run, transaction, failure, started);
+    } finally {
+      // A reader who left comes only here, and knows the error.
+      if (!isSettled) {
+        await settle(run, transaction, { error: this.#closed }, started).catch(() => {});
+      }
+    }
+  }
+}
+
+/** The one way in which a run ends: what it has is saved, and returned or thrown. */
+async function settle(
+  run: Run,
+  transaction: Transaction | undefined,
+  failure: { error: unknown } | undefined,
+  started: number,
+): Promise<RunResult> {
+  const { settings } = run;
+  if (failure !== undefined) run.closeFailed();
+  let messages = run.messages;
+  let unsaved: ToolnexusError | undefined;
+  if (transaction !== undefined && run.isWorthSaving) {
+    try {
+      messages = await save(run, transaction);
+    } catch (error) {
+      // A transaction throws nothing else.
+      unsaved = error as ToolnexusError;
+    }
+  }
+  const result = run.result(messages);
+  const error = failure === undefined ? unsaved : failure.error;
+  settings.emit({
+    event: "run",
+    model: settings.model,
+    turns: run.turns,
+    toolCalls: run.toolCalls.length,
+    totalTokens: run.usage.totalTokens,
+    ms: performance.now() - started,
+    ...(error !== undefined && { error: reasonOf(error) }),
+  });
+  if (failure === undefined && unsaved === undefined) return result;
+  if (error instanceof ToolnexusError) {
+    if (run.hasResult) error.result = result;
+    if (run.progress.text !== "") error.partialText = run.progress.text;
+    if (failure !== undefined) error.suppressed = unsaved;
+  }
+  throw error;
+}
+
+/** Saves what the run has, and `open`, which is about to be answered. */
+function save(run: Run, transaction: Transaction, open: Message[] = []): Promise<Message[]> {
+  return run.hasRewrittenHistory
+    ? transaction.replace([...run.messages, ...open])
+    : transaction.save([...run.turn, ...open]);
+}
+
+/** Saves what a run has so far, with the calls that are about to run. */
+async function checkpoint(run: Run, transaction: Transaction): Promise<void> {
+  const { round } = run;
+  await save(run, transaction, round === undefined ? [] : [round.answer]);
+  if (round !== undefined) round.isRecorded = true;
+}
+
+/** The caller's reason in this client's terms; a time limit of the caller's is told as one. */
+function abortedBy(cause: unknown): RunAbortedError {
+  const isTimeout = cause instanceof Error && cause.name === "TimeoutError";
+  return isTimeout
+    ? new RunAbortedError("timeout", "run took longer than its signal allows", { cause })
+    : new RunAbortedError("aborted", "run was aborted", { cause });
+}

@@ -1,0 +1,106 @@
+/**
+ * The loop: ask the model, run its tools, ask again. There is one, for every way to run it.
+ *
+ * @module
+ */
+
+import { callHook } from "./hooks.ts";
+import type { Run } from "./run.ts";
+import { runRound } from "./tool_round.ts";
+import { leadingSystem, systemText } from "./transcript/system.ts";
+import type { StreamEvent } from "./types.ts";
+import { requestAnswer } from "./wire/request.ts";
+import type { Answer } from "./wire/style.ts";
+
+/** Runs until the model has answered, a tool waits for a human, or the turns are used up. */
+export async function* loop(run: Run): AsyncGenerator<StreamEvent[], void> {
+  if (run.round !== undefined) yield* runRound(run, run.round);
+  while (run.pending === undefined) {
+    if (run.turns >= run.settings.maxTurns) {
+      run.limit = "maxTurns";
+      return;
+    }
+    const answer = yield* askModel(run);
+    if (answer.calls.length > 0) {
+      const { message, calls, isCut } = answer;
+      run.round = {
+        answer: message,
+        style: run.settings.style,
+        calls,
+        outcomes: calls.map(() => undefined),
+        turn: run.turns,
+        isCut,
+        isRecorded: false,
+      };
+      yield* runRound(run, run.round);
+    } else {
+      run.add(answer.message);
+      if (answer.isPaused) continue;
+      run.status = "done";
+      return;
+    }
+  }
+}
+
+/** One answer of the model, with the hooks around it. */
+async function* askModel(run: Run): AsyncGenerator<StreamEvent[], Answer> {
+  const { settings, signal, streaming, progress } = run;
+  const { model, hooks, emit } = settings;
+  const body = await requestBody(run);
+  const started = performance.now();
+  let answer: Answer;
+  const metric = { event: "llm", model } as const;
+  try {
+    answer = yield* requestAnswer(settings, body, streaming, signal, progress);
+  } catch (error) {
+    const ms = performance.now() - started;
+    emit({ ...metric, status: "error", ms, promptTokens: 0, completionTokens: 0 });
+    throw error;
+  }
+  const { promptTokens, completionTokens } = answer.usage;
+  const ms = performance.now() - started;
+  emit({ ...metric, status: "ok", ms, promptTokens, completionTokens });
+  run.take(answer);
+  const response = answer.payload;
+  // A message with calls that nobody answers is none that can be handed back.
+  if (answer.calls.length === 0) run.unapproved = answer.message;
+  await callHook("afterLLM", hooks.afterLLM, { response, model, turn: run.turns });
+  run.unapproved = undefined;
+  yield [{ type: "usage", usage: answer.usage }];
+  return answer;
+}
+
+/** The text of the request: own keys, then `beforeLLM`, `requestParams`, `bodyTransform`. */
+async function requestBody(run: Run): Promise<string> {
+  const { settings, toolkit } = run;
+  const { style, model, maxTokens, hooks, requestParams, bodyTransform, systemPrompt } = settings;
+  const own = systemPrompt || systemText(run.messages);
+  let system = [own, toolkit.prompt()].filter((text) => text !== "").join("\n\n");
+  let tools = toolkit.tools();
+  if (hooks.beforeLLM !== undefined) {
+    const event = { system, messages: [...run.messages], tools, model, turn: run.turns + 1 };
+    const changes = await callHook("beforeLLM", hooks.beforeLLM, event);
+    if (changes?.messages !== undefined) run.rewrite(changes.messages);
+    system = changes?.system ?? system;
+    tools = [...changes?.tools ?? tools];
+  }
+  const messages = run.messages.slice(leadingSystem(run.messages));
+  let body = style.body({ model, system, messages, tools, maxTokens, stream: run.streaming });
+  Object.assign(body, requestParams);
+  if (bodyTransform !== undefined) {
+    const transform = (body: Record<string, unknown>) => bodyTransform(body);
+    body = await callHook("bodyTransform", transform, body) ?? body;
+  }
+  return wellFormedJson(body);
+}
+
+/** JSON in which half a character, which providers refuse, is U+FFFD. */
+function wellFormedJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  if (!text.includes("\\ud")) return text;
+  // An escaped backslash is passed over, so that it is not taken for the start of an escape.
+  return text.replace(
+    /\\(?:\\|ud[89a-f][0-9a-f]{2})/g,
+    (found) => found === "\\\\" ? found : "\\ufffd",
+  );
+}

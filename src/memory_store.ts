@@ -1,0 +1,90 @@
+/**
+ * Conversations in memory.
+ *
+ * @module
+ */
+
+import { ConversationConflictError } from "./errors.ts";
+import { checkConversationId, copyMessages, equalMessages } from "./messages.ts";
+import type { ConversationStore, Message } from "./types.ts";
+
+/** What a store's `list` tells of a conversation. */
+export interface ConversationInfo {
+  /** The conversation's id. */
+  id: string;
+  /** When it was last saved. */
+  updatedAt: Date;
+  /** How many messages it has. */
+  messageCount: number;
+}
+
+/** Which conversations a store's `list` tells of. */
+export interface ListOptions {
+  /** What the id begins with. @default "" */
+  prefix?: string | undefined;
+  /** The most to tell of. @default no limit */
+  limit?: number | undefined;
+}
+
+/**
+ * The default store: it keeps conversations as long as the process lives. It copies what it is given
+ * and what it gives, so nobody can change a conversation by reference.
+ *
+ * @example
+ * ```ts
+ * import { InMemoryConversationStore } from "@toolnexus/client";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const store = new InMemoryConversationStore();
+ * store.save("thread-1", [{ role: "user", content: "hello" }]);
+ * assertEquals(store.get("thread-1")?.length, 1);
+ * ```
+ */
+export class InMemoryConversationStore implements ConversationStore {
+  readonly #conversations = new Map<string, { messages: readonly Message[]; updatedAt: number }>();
+
+  /** A copy of the transcript kept under `id`; undefined if there is none. */
+  get(id: string): Message[] | undefined {
+    checkConversationId(id);
+    const kept = this.#conversations.get(id);
+    return kept && copyMessages(kept.messages);
+  }
+
+  /**
+   * Keeps a copy of `messages` under `id`.
+   *
+   * @throws {ConversationConflictError} if `base` is given and is not what is kept
+   * @throws {TypeError} if a message is not JSON
+   */
+  save(id: string, messages: readonly Message[], base?: readonly Message[]): void {
+    checkConversationId(id);
+    const kept = this.#conversations.get(id)?.messages;
+    let isAppend = false;
+    if (base !== undefined) {
+      if (!equalMessages(kept ?? [], base)) throw new ConversationConflictError(id);
+      isAppend = messages.length >= base.length &&
+        base.every((message, index) => messages[index] === message);
+    }
+    const copy = isAppend && kept !== undefined
+      ? [...kept, ...copyMessages(messages.slice(kept.length))]
+      : copyMessages(messages);
+    this.#conversations.set(id, { messages: copy, updatedAt: Date.now() });
+  }
+
+  /** Forgets a conversation; whether there was one. */
+  delete(id: string): boolean {
+    checkConversationId(id);
+    return this.#conversations.delete(id);
+  }
+
+  /** Tells of the conversations, by id. */
+  async *list(options: ListOptions = {}): AsyncGenerator<ConversationInfo> {
+    const { prefix = "", limit = Infinity } = options;
+    const ids = [...this.#conversations.keys()].filter((id) => id.startsWith(prefix)).sort();
+    for (const id of ids.slice(0, limit)) {
+      const kept = this.#conversations.get(id);
+      if (kept === undefined) continue;
+      yield { id, updatedAt: new Date(kept.updatedAt), messageCount: kept.messages.length };
+    }
+  }
+}

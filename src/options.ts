@@ -1,0 +1,234 @@
+/**
+ * The options of a client, checked once.
+ *
+ * @module
+ */
+
+import { type Endpoint, endpointOf } from "./endpoint.ts";
+import { quote } from "./errors.ts";
+import type { Hooks } from "./hooks.ts";
+import { copyJson } from "./messages.ts";
+import type { MetricEvent } from "./metrics.ts";
+import { type Toolkit, toolkitOf } from "./tools/toolkit.ts";
+import type {
+  Answer,
+  Awaitable,
+  ConversationStore,
+  PendingRequest,
+  StyleName,
+  Tool,
+} from "./types.ts";
+import { anthropic } from "./wire/anthropic.ts";
+import { openai } from "./wire/openai.ts";
+import type { RequestErrorInfo, RequestSettings } from "./wire/request.ts";
+import type { Style } from "./wire/style.ts";
+
+/** What {@linkcode createClient} takes. All times are in milliseconds. */
+export interface ClientOptions {
+  /**
+   * The endpoint: a base URL such as `https://api.openai.com/v1`, or the whole URL. It may carry a
+   * query.
+   */
+  baseUrl: string;
+  /** How the endpoint speaks. */
+  style: StyleName;
+  /** The model, as the endpoint names it; sent as it is. */
+  model: string;
+  /**
+   * The key.
+   *
+   * @default the environment variable that belongs to the host, read at the first request
+   * (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `OPENROUTER_API_KEY`); none for any other host
+   */
+  apiKey?: string | undefined;
+  /** Headers of every request; null takes a default away. */
+  headers?: Record<string, string | null | undefined> | undefined;
+  /** The system prompt; never stored, so a new one takes effect with the next ask. */
+  systemPrompt?: string | undefined;
+  /** The tools of every run that is not given its own. */
+  toolkit?: Toolkit | readonly Tool[] | undefined;
+  /** The most answers of one run. @default 10 */
+  maxTurns?: number | undefined;
+  /** The most tokens of one answer. @default 4096 in the Anthropic style, which demands a limit */
+  maxTokens?: number | undefined;
+  /** Where conversations are kept. @default a new `InMemoryConversationStore` */
+  store?: ConversationStore | undefined;
+  /**
+   * When a conversation is saved: after the run, or also before and after each round of tools, so
+   * that a killed process loses at most the round in flight.
+   *
+   * @default "run"
+   */
+  checkpoint?: "run" | "round" | undefined;
+  /** Hooks of every run. */
+  hooks?: Hooks | undefined;
+  /** Gets a human's answer for a suspended tool. Without it a suspension ends the run. */
+  waitFor?: ((request: PendingRequest) => Awaitable<Answer>) | undefined;
+  /** Decides whether a failed request is sent again, within `retries`. */
+  onError?: ((info: RequestErrorInfo) => "retry" | "fail") | undefined;
+  /** Gets an event for each request, tool call and run. */
+  onMetric?: ((event: MetricEvent) => void) | undefined;
+  /** How often a failed request is sent again. @default 2 */
+  retries?: number | undefined;
+  /** The longest first wait before that; it doubles with each time. @default 500 */
+  retryBaseMs?: number | undefined;
+  /** A longer wait than this, asked for by the provider, fails at once. @default 60_000 */
+  maxRetryDelayMs?: number | undefined;
+  /** The longest time of a run. @default no limit */
+  timeoutMs?: number | undefined;
+  /** The longest time of one request, its answer included. @default no limit */
+  requestTimeoutMs?: number | undefined;
+  /** The longest silence of an answer that has begun, or of a stream. @default 120_000 */
+  idleTimeoutMs?: number | undefined;
+  /** The longest time of one tool call. @default no limit */
+  toolTimeoutMs?: number | undefined;
+  /** More keys of the request's body; they win. `messages`, `tools` and `stream` are refused. */
+  requestParams?: Record<string, unknown> | undefined;
+  /** Gets the whole body last and returns what is sent. */
+  bodyTransform?: ((body: Record<string, unknown>) => Record<string, unknown>) | undefined;
+  /** Sends the requests. @default the global `fetch` */
+  fetch?: typeof fetch | undefined;
+}
+
+/** Options of one call, in common. */
+export interface CallOptions {
+  /** The tools of this run. @default the client's */
+  toolkit?: Toolkit | readonly Tool[] | undefined;
+  /** Ends the run; what was completed is saved. */
+  signal?: AbortSignal | undefined;
+}
+
+/** The client's options, checked and complete. */
+export interface Settings extends RequestSettings {
+  style: Style;
+  model: string;
+  systemPrompt: string;
+  toolkit: Toolkit;
+  maxTurns: number;
+  maxTokens: number | undefined;
+  checkpoint: "run" | "round";
+  hooks: Hooks;
+  waitFor: ClientOptions["waitFor"];
+  timeoutMs: number | undefined;
+  toolTimeoutMs: number | undefined;
+  requestParams: Record<string, unknown>;
+  bodyTransform: ClientOptions["bodyTransform"];
+  emit(event: MetricEvent): void;
+}
+
+const STYLES: Record<StyleName, Style> = { openai, anthropic };
+
+/**
+ * Checks the options and fills in the defaults.
+ *
+ * @throws {TypeError | RangeError} that names the option and its value
+ */
+export function settingsOf(options: ClientOptions, emit: Settings["emit"]): Settings {
+  checkObject("options", options);
+  const { style: styleName, model, hooks = {}, requestParams = {}, checkpoint = "run" } = options;
+  if (typeof styleName !== "string" || !Object.hasOwn(STYLES, styleName)) {
+    throw new TypeError(`style must be "openai" or "anthropic": ${quote(styleName)}`);
+  }
+  const style = STYLES[styleName];
+  if (typeof model !== "string" || model === "") {
+    throw new TypeError(`model must be a non-empty string: ${quote(model)}`);
+  }
+  for (const name of ["apiKey", "systemPrompt"] as const) {
+    if (options[name] !== undefined && typeof options[name] !== "string") {
+      throw new TypeError(`${name} must be a string`);
+    }
+  }
+  if (checkpoint !== "run" && checkpoint !== "round") {
+    throw new TypeError(`checkpoint must be "run" or "round": ${quote(checkpoint)}`);
+  }
+  for (const name of ["bodyTransform", "fetch", "onError", "onMetric", "waitFor"] as const) {
+    checkFunction(name, options[name]);
+  }
+  checkObject("hooks", hooks);
+  for (const [name, hook] of Object.entries(hooks)) checkFunction(`hooks.${name}`, hook);
+  checkObject("headers", options.headers ?? {});
+  checkObject("requestParams", requestParams);
+  for (const name of ["messages", "tools", "stream"]) {
+    if (name in requestParams) {
+      throw new TypeError(`requestParams must not set ${name}: use bodyTransform`);
+    }
+  }
+  checkStore(options.store);
+  const endpoint: Endpoint = endpointOf(options, style);
+  return {
+    ...endpoint,
+    style,
+    model,
+    systemPrompt: options.systemPrompt ?? "",
+    toolkit: toolkitOf(options.toolkit),
+    maxTurns: count("maxTurns", options.maxTurns ?? 10, 1),
+    maxTokens: options.maxTokens === undefined
+      ? undefined
+      : count("maxTokens", options.maxTokens, 1),
+    checkpoint,
+    hooks,
+    waitFor: options.waitFor,
+    onError: options.onError,
+    retries: count("retries", options.retries ?? 2, 0),
+    retryBaseMs: time("retryBaseMs", options.retryBaseMs ?? 500, 0),
+    maxRetryDelayMs: time("maxRetryDelayMs", options.maxRetryDelayMs ?? 60_000, 0),
+    timeoutMs: optionalTime("timeoutMs", options.timeoutMs),
+    requestTimeoutMs: optionalTime("requestTimeoutMs", options.requestTimeoutMs),
+    idleTimeoutMs: time("idleTimeoutMs", options.idleTimeoutMs ?? 120_000, 1),
+    toolTimeoutMs: optionalTime("toolTimeoutMs", options.toolTimeoutMs),
+    requestParams: copyJson(requestParams, "requestParams"),
+    bodyTransform: options.bodyTransform,
+    // The global is looked up at each call, so that it can be replaced.
+    fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+    emit,
+  };
+}
+
+/**
+ * Checks that a store has its two operations.
+ *
+ * @throws {TypeError} if it has not
+ */
+function checkStore(store: unknown): void {
+  if (store === undefined) return;
+  const { get, save } = (store ?? {}) as Partial<ConversationStore>;
+  if (typeof get !== "function" || typeof save !== "function") {
+    throw new TypeError(`store must have get() and save(): ${quote(store)}`);
+  }
+}
+
+/** @throws {TypeError} if `value` is given and no function */
+export function checkFunction(name: string, value: unknown): void {
+  if (value !== undefined && typeof value !== "function") {
+    throw new TypeError(`${name} must be a function: ${quote(value)}`);
+  }
+}
+
+/** @throws {TypeError} if `value` is no object */
+export function checkObject(name: string, value: unknown): void {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new TypeError(`${name} must be an object: ${quote(value)}`);
+  }
+}
+
+function count(name: string, value: unknown, least: number): number {
+  if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${quote(value)}`);
+  if (!Number.isInteger(value) || value < least) {
+    throw new RangeError(`${name} must be a whole number from ${least}: ${value}`);
+  }
+  return value;
+}
+
+function time(name: string, value: unknown, least: number): number {
+  if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${quote(value)}`);
+  if (!(value >= least)) throw new RangeError(`${name} must be at least ${least}: ${value}`);
+  return value;
+}
+
+/** `Infinity` is no limit. */
+function optionalTime(name: string, value: unknown): number | undefined {
+  if (value === undefined) return undefined;
+  const ms = time(name, value, 0);
+  if (ms === 0) throw new RangeError(`${name} must be above 0: 0`);
+  return ms === Infinity ? undefined : ms;
+}

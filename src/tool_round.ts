@@ -1,0 +1,212 @@
+/**
+ * The tool calls of one answer, side by side.
+ *
+ * @module
+ */
+
+import { quote, reasonOf } from "./errors.ts";
+import { callHook } from "./hooks.ts";
+import { copyJson, isPlainObject } from "./messages.ts";
+import { pendingOf } from "./pending.ts";
+import type { CallOutcome, Round, Run } from "./run.ts";
+import { abortable, Scope } from "./scope.ts";
+import { declined } from "./transcript/last_turn.ts";
+import { parseArguments } from "./transcript/read.ts";
+import type { Answer, PendingRequest, StreamEvent, ToolContext, ToolResult } from "./types.ts";
+import type { AnswerCall } from "./wire/style.ts";
+
+/**
+ * Runs the calls of a round that have no outcome yet and puts the round into the transcript. Each
+ * outcome is noted when it is there, so that a failure of one call loses no other's.
+ */
+export async function* runRound(run: Run, round: Round): AsyncGenerator<StreamEvent[], void> {
+  if (run.settings.checkpoint === "round" && !round.isRecorded && run.checkpoint !== undefined) {
+    await run.checkpoint(run);
+  }
+  const open = [...round.calls.keys()].filter((index) => round.outcomes[index] === undefined);
+  yield open.map((index) => {
+    const { id, name, arguments: raw } = round.calls[index]!;
+    return { type: "tool_call", id, name, args: parseArguments(raw) ?? {} };
+  });
+  const ended: number[] = [];
+  let left = open.length;
+  let failure: { error: unknown } | undefined;
+  let wake = () => {};
+  for (const index of open) {
+    runCall(run, round, index).then(
+      (outcome) => void (round.outcomes[index] = outcome),
+      (error) => void (failure ??= { error }),
+    ).then(() => {
+      ended.push(index);
+      left--;
+      wake();
+    });
+  }
+  while (left > 0 || ended.length > 0) {
+    if (ended.length === 0) await new Promise<void>((resolve) => wake = resolve);
+    const events = ended.splice(0).flatMap((index) => resultEvent(round, index));
+    if (events.length > 0) yield events;
+  }
+  if (failure !== undefined) throw failure.error;
+  run.closeRound(round);
+  if (run.pending !== undefined) yield [{ type: "pending", request: run.pending }];
+  else if (run.settings.checkpoint === "round") await run.checkpoint?.(run);
+}
+
+function resultEvent(round: Round, index: number): StreamEvent[] {
+  const outcome = round.outcomes[index];
+  if (outcome === undefined || outcome.pending !== undefined) return [];
+  const { id, name } = round.calls[index]!;
+  const { output, isError } = outcome.result;
+  return [{ type: "tool_result", id, name, output, isError }];
+}
+
+async function runCall(run: Run, round: Round, index: number): Promise<CallOutcome> {
+  const call = round.calls[index]!;
+  const { name } = call;
+  const started = performance.now();
+  const tool = run.toolkit.get(name);
+  let outcome: CallOutcome;
+  const args = argumentsOf(round, index);
+  if (tool === undefined) {
+    outcome = { args: args ?? {}, result: failed(`unknown tool: ${name}`) };
+  } else if (args === undefined) {
+    const raw = typeof call.arguments === "string" ? call.arguments : quote(call.arguments);
+    outcome = {
+      args: {},
+      result: failed(`not executed: arguments are no whole JSON object: ${raw.slice(0, 200)}`),
+    };
+  } else outcome = await executed(run, round, call, args);
+  const isPending = outcome.pending !== undefined;
+  run.settings.emit({
+    event: "tool",
+    tool: name,
+    source: tool?.source ?? "custom",
+    isError: outcome.result.isError && !isPending,
+    ms: performance.now() - started,
+    ...(isPending && { pending: true }),
+  });
+  return outcome;
+}
+
+/**
+ * The arguments as the model made them; undefined if they are not whole. Empty arguments of the last
+ * call of an answer that was cut are none that the model chose.
+ */
+function argumentsOf(round: Round, index: number): Record<string, unknown> | undefined {
+  const args = parseArguments(round.calls[index]!.arguments);
+  if (args === undefined || !round.isCut || index < round.calls.length - 1) return args;
+  return Object.keys(args).length === 0 ? undefined : args;
+}
+
+/** The call with the hooks around it, and the human's answer where the tool waits for one. */
+async function executed(
+  run: Run,
+  round: Round,
+  call: AnswerCall,
+  given: Record<string, unknown>,
+): Promise<CallOutcome> {
+  const { hooks } = run.settings;
+  const { id, name } = call;
+  const event = { name, args: given, id, turn: round.turn };
+  const { approval } = round;
+  let args = given;
+  let result: ToolResult;
+  if (approval !== undefined && round.calls[approval.index] === call) {
+    // Whoever asked for the approval has it now: nobody is asked again.
+    const { request, answer } = approval;
+    result = await answered(request, answer, () => execute(run, round, call, args, answer));
+  } else {
+    const changes = await callHook("beforeTool", hooks.beforeTool, event);
+    args = changes?.args ?? given;
+    result = changes?.result ?? await execute(run, round, call, args);
+  }
+  let request: PendingRequest | undefined;
+  try {
+    request = openRequest(result, id);
+  } catch (error) {
+    result = failed(`invalid pending request: ${reasonOf(error)}`);
+  }
+  if (request !== undefined) {
+    const { waitFor } = run.settings;
+    if (waitFor === undefined) return { args, result, pending: request };
+    const answer = await callHook(
+      "waitFor",
+      (request) => abortable(waitFor(request), run.signal),
+      request,
+    );
+    result = await answered(request, answer, () => execute(run, round, call, args, answer));
+  }
+  const replaced = await callHook("afterTool", hooks.afterTool, { ...event, args, result });
+  return { args, result: replaced?.result ?? result };
+}
+
+/** Runs a suspended tool again, if the answer allows it. */
+async function answered(
+  request: PendingRequest,
+  answer: Answer | undefined,
+  again: () => Promise<ToolResult>,
+): Promise<ToolResult> {
+  if (answer?.ok !== true || answer.id !== request.id || isExpired(request)) {
+    return failed(declined(request));
+  }
+  const result = await again();
+  return pendingOf(result) === undefined ? result : failed(`unresolved: ${request.prompt}`);
+}
+
+/** Whether a request has run out. A time that cannot be read has. */
+function isExpired({ expiresAt }: PendingRequest): boolean {
+  return expiresAt !== undefined && !(Date.parse(expiresAt) > Date.now());
+}
+
+/** The tool itself, within its time. */
+async function execute(
+  run: Run,
+  round: Round,
+  { id, name }: AnswerCall,
+  args: Record<string, unknown>,
+  answer?: Answer,
+): Promise<ToolResult> {
+  const timeoutMs = run.toolkit.get(name)?.timeoutMs ?? run.settings.toolTimeoutMs;
+  using scope = new Scope(run.signal);
+  const late = new Error(`timed out after ${timeoutMs} ms`);
+  scope.limit(timeoutMs, () => late);
+  const context: ToolContext = {
+    signal: scope.signal,
+    callId: id,
+    turn: round.turn,
+    ...(run.conversationId !== undefined && { conversationId: run.conversationId }),
+    ...(answer !== undefined && { answer }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  };
+  try {
+    return await abortable(run.toolkit.execute(name, args, context), scope.signal);
+  } catch (error) {
+    if (run.signal.aborted) throw run.signal.reason;
+    return failed(reasonOf(error));
+  }
+}
+
+/**
+ * The request of a suspended call as plain JSON, stamped with the call's id.
+ *
+ * @throws {TypeError} if it is no request
+ */
+function openRequest(result: ToolResult, toolCallId: string): PendingRequest | undefined {
+  const request: unknown = pendingOf(result);
+  if (request === undefined) return undefined;
+  if (
+    !isPlainObject(request) || typeof request.id !== "string" || typeof request.prompt !== "string"
+  ) {
+    throw new TypeError("it needs an id and a prompt");
+  }
+  const data = isPlainObject(request.data) ? request.data : {};
+  return copyJson(
+    { ...request, data: { ...data, toolCallId } },
+    "request",
+  ) as unknown as PendingRequest;
+}
+
+function failed(output: string): ToolResult {
+  return { output, isError: true };
+}

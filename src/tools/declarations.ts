@@ -1,0 +1,86 @@
+/**
+ * Tools as each provider wants them declared.
+ *
+ * @module
+ */
+
+import type { JsonSchema, Tool } from "../types.ts";
+
+/** A tool in the OpenAI shape. */
+export interface OpenAITool {
+  /** Always `function`. */
+  type: "function";
+  /** The declaration. */
+  function: { name: string; description: string; parameters: JsonSchema };
+}
+
+/** A tool in the Anthropic shape. */
+export interface AnthropicTool {
+  /** The tool's name. */
+  name: string;
+  /** What it does. */
+  description: string;
+  /** The schema of its arguments. */
+  input_schema: JsonSchema;
+}
+
+/** The one list that the Gemini API wants its functions in. */
+export interface GeminiTools {
+  /** The declarations. */
+  functionDeclarations: { name: string; description: string; parameters: JsonSchema }[];
+}
+
+/**
+ * Declares tools in the OpenAI shape.
+ *
+ * @example
+ * ```ts
+ * import { defineTool, toOpenAI } from "@toolnexus/client";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const ping = defineTool({ name: "ping", description: "Says pong", run: () => "pong" });
+ * assertEquals(toOpenAI([ping])[0]?.function.name, "ping");
+ * ```
+ */
+export function toOpenAI(tools: readonly Tool[]): OpenAITool[] {
+  return tools.map(({ name, description, inputSchema }) => ({
+    type: "function",
+    function: { name, description, parameters: inputSchema },
+  }));
+}
+
+/** Declares tools in the Anthropic shape. */
+export function toAnthropic(tools: readonly Tool[]): AnthropicTool[] {
+  return tools.map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    input_schema: inputSchema,
+  }));
+}
+
+/** Declares tools in the Gemini shape; no tools give an empty list. */
+export function toGemini(tools: readonly Tool[]): GeminiTools[] {
+  if (tools.length === 0) return [];
+  const functionDeclarations = tools.map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    parameters: inputSchema,
+  }));
+  return [{ functionDeclarations }];
+}
+
+/**
+ * A name that every provider accepts as part of a tool's name: whatever is not an ASCII letter, a
+ * digit, `_` or `-` becomes `_`.
+ *
+ * @example
+ * ```ts
+ * import { sanitize } from "@toolnexus/client";
+ * import { assertEquals } from "@std/assert";
+ *
+ * assertEquals(sanitize("file.read all"), "file_read_all");
+ * ```
+ */
+export function sanitize(name: string): string {
+  return name.replace(/[^a-zA-Z0-9_-]/g, "_");
+}

@@ -1,0 +1,181 @@
+/**
+ * The tools of a run, from wherever they come.
+ *
+ * @module
+ */
+
+import { quote, reasonOf } from "../errors.ts";
+import type { Awaitable, Tool, ToolContext, ToolResult } from "../types.ts";
+import {
+  type AnthropicTool,
+  type GeminiTools,
+  type OpenAITool,
+  toAnthropic,
+  toGemini,
+  toOpenAI,
+} from "./declarations.ts";
+import { resultOf } from "./define_tool.ts";
+
+/** Something that brings tools: an MCP connection, a folder of skills, your own. */
+export interface ToolSourceProvider {
+  /** The tools it has. */
+  tools(): readonly Tool[];
+  /** What it adds to the system prompt. */
+  prompt?(): string;
+  /** How its parts are, by name. */
+  status?(): Record<string, string>;
+  /** Releases what it holds. */
+  close?(): Awaitable<void>;
+}
+
+/** What {@linkcode createToolkit} takes. */
+export interface ToolkitOptions {
+  /** Tools of your own. @default [] */
+  tools?: readonly Tool[] | undefined;
+  /** Sources of more tools; the toolkit closes them. @default [] */
+  sources?: readonly ToolSourceProvider[] | undefined;
+  /** Names of tools that are left out. @default [] */
+  disableTools?: readonly string[] | undefined;
+}
+
+const ORDER: Partial<Record<Tool["source"], number>> = { mcp: 0, skill: 1 };
+
+/** A set of tools with unique names. */
+export class Toolkit implements AsyncDisposable {
+  readonly #tools = new Map<string, Tool>();
+  readonly #sources: readonly ToolSourceProvider[];
+  readonly #disabled: ReadonlySet<string>;
+  #isClosed = false;
+
+  /** Use {@linkcode createToolkit}. */
+  constructor(options: ToolkitOptions = {}) {
+    this.#sources = options.sources ?? [];
+    this.#disabled = new Set(options.disableTools);
+    const brought = this.#sources.flatMap((source) => source.tools())
+      .sort((a, b) => (ORDER[a.source] ?? 2) - (ORDER[b.source] ?? 2));
+    this.register(...brought, ...(options.tools ?? []));
+  }
+
+  /** The tools, in the order in which they are declared. */
+  tools(): Tool[] {
+    return [...this.#tools.values()];
+  }
+
+  /** The tool of that name. */
+  get(name: string): Tool | undefined {
+    return this.#tools.get(name);
+  }
+
+  /**
+   * Adds tools. The first tool of a name stays; a later one is left out with a warning.
+   *
+   * @throws {TypeError} if something is no tool
+   */
+  register(...tools: readonly Tool[]): this {
+    for (const tool of tools) {
+      checkTool(tool);
+      if (this.#disabled.has(tool.name)) continue;
+      if (this.#tools.has(tool.name)) {
+        console.warn(`toolkit has a tool ${quote(tool.name)} already: the first one stays`);
+      } else this.#tools.set(tool.name, tool);
+    }
+    return this;
+  }
+
+  /** Runs a tool; an unknown name and a throw are error results. */
+  async execute(
+    name: string,
+    args: Record<string, unknown>,
+    context: ToolContext,
+  ): Promise<ToolResult> {
+    const tool = this.#tools.get(name);
+    if (tool === undefined) return { output: `unknown tool: ${name}`, isError: true };
+    try {
+      return resultOf(await tool.execute(args, context));
+    } catch (error) {
+      return { output: reasonOf(error) || `${name} failed`, isError: true };
+    }
+  }
+
+  /** What the sources add to the system prompt. */
+  prompt(): string {
+    return this.#sources.map((source) => source.prompt?.() ?? "").filter((text) => text !== "")
+      .join("\n\n");
+  }
+
+  /** The states of all sources' parts, by name. */
+  status(): Record<string, string> {
+    return Object.assign({}, ...this.#sources.map((source) => source.status?.()));
+  }
+
+  /** The tools in the OpenAI shape. */
+  toOpenAI(): OpenAITool[] {
+    return toOpenAI(this.tools());
+  }
+
+  /** The tools in the Anthropic shape. */
+  toAnthropic(): AnthropicTool[] {
+    return toAnthropic(this.tools());
+  }
+
+  /** The tools in the Gemini shape. */
+  toGemini(): GeminiTools[] {
+    return toGemini(this.tools());
+  }
+
+  /**
+   * Closes every source, also when one of them fails to.
+   *
+   * @throws {AggregateError} with what failed
+   */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const outcomes = await Promise.allSettled(this.#sources.map(async (s) => await s.close?.()));
+    const errors = outcomes.filter((outcome) => outcome.status === "rejected")
+      .map((outcome) => outcome.reason);
+    if (errors.length > 0) {
+      throw new AggregateError(errors, `close failed: ${errors.map(reasonOf).join("; ")}`);
+    }
+  }
+
+  /** As {@linkcode Toolkit.close}. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/**
+ * Puts tools together. MCP tools come first, then skills, then your own; the first of a name wins.
+ *
+ * @example
+ * ```ts
+ * import { createToolkit, defineTool } from "@toolnexus/client";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const ping = defineTool({ name: "ping", description: "Says pong", run: () => "pong" });
+ * await using toolkit = createToolkit({ tools: [ping] });
+ * assertEquals(toolkit.tools().length, 1);
+ * ```
+ */
+export function createToolkit(options?: ToolkitOptions): Toolkit {
+  return new Toolkit(options);
+}
+
+/** A toolkit as call options take it. */
+export function toolkitOf(toolkit: Toolkit | readonly Tool[] | undefined): Toolkit {
+  if (toolkit instanceof Toolkit) return toolkit;
+  if (toolkit === undefined || Array.isArray(toolkit)) return new Toolkit({ tools: toolkit });
+  throw new TypeError(`toolkit must be a Toolkit or an array of tools: ${quote(toolkit)}`);
+}
+
+function checkTool(tool: unknown): asserts tool is Tool {
+  const { name, execute, inputSchema } = (tool ?? {}) as Partial<Tool>;
+  if (typeof name !== "string" || name === "") {
+    throw new TypeError(`tool must have a name: ${quote(tool)}`);
+  }
+  if (typeof execute !== "function") throw new TypeError(`tool ${name} must have execute()`);
+  if (typeof inputSchema !== "object" || inputSchema === null) {
+    throw new TypeError(`tool ${name} must have an inputSchema object`);
+  }
+}

@@ -1,0 +1,179 @@
+/**
+ * One turn of a stored conversation: what it was built on, and how it is saved so that no other turn
+ * is lost.
+ *
+ * @module
+ */
+
+import { ConversationConflictError, quote, StoreError, type ToolnexusError } from "./errors.ts";
+import { equalJson, isPlainObject } from "./messages.ts";
+import { abortable, sleep } from "./scope.ts";
+import { balanceTranscript } from "./transcript/balance.ts";
+import { withoutRequests } from "./transcript/last_turn.ts";
+import { resultsOf } from "./transcript/read.ts";
+import type { ConversationStore, Message, RepairReport, StyleName } from "./types.ts";
+
+/** How often a save is tried again after a conflict. */
+const MAX_CONFLICTS = 30;
+
+/** The longest wait between two tries, in milliseconds. */
+const MAX_CONFLICT_WAIT_MS = 250;
+
+/** A transcript in which nothing is open. */
+export interface ClosedTranscript {
+  messages: Message[];
+  report: RepairReport;
+}
+
+/** A transcript with its open calls answered and its open requests declined. */
+export function closedTranscript(messages: readonly Message[], style: StyleName): ClosedTranscript {
+  return balanceTranscript(withoutRequests(messages), style);
+}
+
+/** A turn of the conversation `id`. */
+export class Transaction {
+  readonly #store: ConversationStore;
+  readonly #id: string;
+  readonly #style: StyleName;
+  /** What the next save is built on, as the store knows it. */
+  #base: readonly Message[] = [];
+  /** What stands before this turn: closed, and with what others have said meanwhile. */
+  #front: Message[] = [];
+  /** This turn's messages as they are in the store. */
+  #recorded: readonly Message[] = [];
+
+  constructor(store: ConversationStore, id: string, style: StyleName) {
+    this.#store = store;
+    this.#id = id;
+    this.#style = style;
+  }
+
+  /**
+   * Reads the conversation as it is stored.
+   *
+   * @throws {StoreError}
+   */
+  async read(signal: AbortSignal): Promise<readonly Message[]> {
+    try {
+      return this.#base = await abortable(this.#get(), signal);
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error;
+    }
+  }
+
+  /**
+   * Says where this turn begins in what was read, and gives what stands before it. A new turn begins
+   * at the end.
+   */
+  begin(start: number = this.#base.length): ClosedTranscript {
+    const before = closedTranscript(this.#base.slice(0, start), this.#style);
+    this.#front = before.messages;
+    this.#recorded = this.#base.slice(start);
+    return before;
+  }
+
+  /**
+   * Saves this turn over what was read; whether nobody was faster.
+   *
+   * @throws {StoreError}
+   */
+  async claim(turn: readonly Message[]): Promise<boolean> {
+    try {
+      await this.#put([...this.#front, ...turn]);
+    } catch (error) {
+      if (isConflict(error)) return false;
+      throw error;
+    }
+    this.#recorded = turn;
+    return true;
+  }
+
+  /**
+   * Saves the conversation with this turn at its end, and returns it as it was saved.
+   *
+   * @throws {StoreError} if the store failed
+   * @throws {ConversationConflictError} if others were faster too often, or went on with this turn
+   */
+  async save(turn: readonly Message[]): Promise<Message[]> {
+    for (let conflicts = 0;; conflicts++) {
+      const messages = [...this.#front, ...turn];
+      try {
+        await this.#put(messages);
+        this.#recorded = turn;
+        return messages;
+      } catch (error) {
+        if (!isConflict(error) || conflicts === MAX_CONFLICTS) throw error;
+      }
+      await sleep(Math.random() * Math.min(2 ** conflicts * 5, MAX_CONFLICT_WAIT_MS));
+      await this.#rebase();
+    }
+  }
+
+  /**
+   * Saves a transcript whose history was rewritten: it takes the place of what was read, or fails.
+   *
+   * @throws {StoreError | ConversationConflictError}
+   */
+  async replace(messages: readonly Message[]): Promise<Message[]> {
+    const copy = [...messages];
+    await this.#put(copy);
+    return copy;
+  }
+
+  /** Reads what others have saved, and takes this turn's own part out of it. */
+  async #rebase(): Promise<void> {
+    this.#base = await this.#get();
+    const recorded = this.#recorded;
+    let others = this.#base;
+    const start = recorded.length === 0 ? -1 : lastIndexOf(this.#base, recorded);
+    if (start >= 0) {
+      others = this.#base.toSpliced(start, recorded.length);
+      // Results that others gave to this turn's open calls are left without their calls, and go.
+      const next = others.slice(start).find((message) => resultsOf(message).length === 0);
+      if (next !== undefined && next.role !== "user") throw new ConversationConflictError(this.#id);
+    }
+    this.#front = closedTranscript(others, this.#style).messages;
+    this.#recorded = [];
+  }
+
+  async #get(): Promise<readonly Message[]> {
+    try {
+      const messages = await this.#store.get(this.#id) ?? [];
+      if (isTranscript(messages)) return messages;
+      throw new TypeError(`it gave no transcript: ${quote(messages)}`);
+    } catch (error) {
+      throw asStoreError("get", this.#id, error);
+    }
+  }
+
+  async #put(messages: Message[]): Promise<void> {
+    try {
+      await this.#store.save(this.#id, messages, this.#base);
+      this.#base = messages;
+    } catch (error) {
+      throw isConflict(error) ? error : asStoreError("save", this.#id, error);
+    }
+  }
+}
+
+function isTranscript(value: unknown): value is readonly Message[] {
+  return Array.isArray(value) && value.every(isPlainObject);
+}
+
+/** A store that tells its failures in this client's terms is not told again. */
+function asStoreError(operation: "get" | "save", id: string, error: unknown): StoreError {
+  return error instanceof StoreError ? error : new StoreError(operation, id, error);
+}
+
+/** Whether a store refused a stale write, also a store that has its own copy of this package. */
+function isConflict(error: unknown): boolean {
+  return error instanceof Error && (error as Partial<ToolnexusError>).code === "store_conflict";
+}
+
+/** Where a part stands in a transcript for the last time; -1 if it does not. */
+function lastIndexOf(transcript: readonly Message[], part: readonly Message[]): number {
+  for (let start = transcript.length - part.length; start >= 0; start--) {
+    if (part.every((message, index) => equalJson(transcript[start + index], message))) return start;
+  }
+  return -1;
+}

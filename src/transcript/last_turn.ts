@@ -1,0 +1,120 @@
+/**
+ * Where the last turn of a transcript stands, and what it waits for.
+ *
+ * @module
+ */
+
+import { isPlainObject } from "../messages.ts";
+import type { Message, PendingRequest } from "../types.ts";
+import {
+  callsOf,
+  isResultBlock,
+  isResultMessage,
+  type Part,
+  resultId,
+  resultsOf,
+  textOfContent,
+} from "./read.ts";
+
+/** A result that stands in a transcript. */
+export interface StoredResult {
+  content: unknown;
+  isError: boolean;
+  /** The open request of a suspended call. */
+  pending: PendingRequest | undefined;
+}
+
+/** The last turn of a transcript. */
+export interface LastTurn {
+  /** The index of its first message, the prompt. */
+  start: number;
+  /** The answer whose calls, with the results behind it, the transcript ends with. */
+  round: { index: number; results: Map<string, StoredResult> } | undefined;
+  /** What it waits for. */
+  request: PendingRequest | undefined;
+  /** Whether the model has had the last word. */
+  isFinished: boolean;
+}
+
+/** Reads the end of a transcript. */
+export function lastTurn(transcript: readonly Message[]): LastTurn {
+  const index = transcript.findLastIndex((message) => !hasOnlyResults(message));
+  const last = transcript[index];
+  let round: LastTurn["round"];
+  let request: PendingRequest | undefined;
+  if (last !== undefined && callsOf(last).length > 0) {
+    const results = new Map<string, StoredResult>();
+    for (const part of transcript.slice(index + 1).flatMap(resultParts)) {
+      const pending = requestOf(part);
+      request ??= pending;
+      const { content } = part;
+      results.set(resultId(part), { content, isError: part.is_error === true, pending });
+    }
+    round = { index, results };
+  }
+  const prompt = transcript.findLastIndex((message) =>
+    message.role === "user" && resultsOf(message).length === 0
+  );
+  return {
+    start: prompt >= 0 ? prompt : Math.max(index, 0),
+    round,
+    request,
+    isFinished: last?.role === "assistant" && round === undefined &&
+      index === transcript.length - 1,
+  };
+}
+
+/**
+ * The transcript with its open requests closed: nobody will answer them any more. Messages without
+ * one stay the same objects.
+ */
+export function withoutRequests(transcript: readonly Message[]): Message[] {
+  return transcript.map((message) => {
+    if (!resultParts(message).some((part) => part.pending !== undefined)) return message;
+    if (isResultMessage(message)) return closed(message) as Message;
+    const content = (message.content as unknown[]).map((block) =>
+      isResultBlock(block) ? closed(block) : block
+    );
+    return { ...message, content };
+  });
+}
+
+function closed(part: Part): Part {
+  const { pending: _, ...rest } = part;
+  const request = requestOf(part);
+  if (request === undefined) return rest;
+  const isBlock = isResultBlock(part);
+  return { ...rest, content: declined(request), ...(isBlock && { is_error: true }) };
+}
+
+/** What the model is told of a request that was not granted. */
+export function declined(request: PendingRequest): string {
+  return `declined/expired: ${request.prompt}`;
+}
+
+/** The result messages or blocks of a message. */
+function resultParts(message: Message): readonly Part[] {
+  if (isResultMessage(message)) return [message];
+  if (message.role !== "user" || !Array.isArray(message.content)) return [];
+  return message.content.filter(isResultBlock);
+}
+
+function hasOnlyResults(message: Message): boolean {
+  if (isResultMessage(message)) return true;
+  const { content } = message;
+  return message.role === "user" && Array.isArray(content) && content.length > 0 &&
+    content.every(isResultBlock);
+}
+
+/** The mark of a suspended call. A transcript comes from anywhere: a mark that is none is no mark. */
+function requestOf(part: Part): PendingRequest | undefined {
+  const { pending } = part;
+  const isRequest = isPlainObject(pending) && typeof pending.id === "string" &&
+    typeof pending.prompt === "string";
+  return isRequest ? pending as unknown as PendingRequest : undefined;
+}
+
+/** The text of a stored result. */
+export function storedOutput(result: StoredResult): string {
+  return textOfContent(result.content);
+}

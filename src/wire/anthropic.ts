@@ -1,0 +1,119 @@
+/**
+ * The Anthropic style: `POST {baseUrl}/v1/messages`. https://docs.anthropic.com/en/api/messages
+ *
+ * @module
+ */
+
+import { callsOf, textOf } from "../transcript/read.ts";
+import { convertTranscript } from "../transcript/convert.ts";
+import { toAnthropic } from "../tools/declarations.ts";
+import { equalJson } from "../messages.ts";
+import type { Message, Usage } from "../types.ts";
+import { AnthropicDecoder } from "./anthropic_decoder.ts";
+import { sendableMessages } from "./anthropic_cleanup.ts";
+import {
+  type Answer,
+  type CallResult,
+  type ChatRequest,
+  newCallId,
+  objectOf,
+  type Style,
+  textOrUndefined,
+  tokenCount,
+  UnreadableAnswer,
+} from "./style.ts";
+
+/** The API demands an output limit; this one every model accepts. */
+const DEFAULT_MAX_TOKENS = 4096;
+
+const CUT_REASONS = new Set(["max_tokens", "model_context_window_exceeded", "refusal"]);
+
+/** The Anthropic style. */
+export const anthropic: Style = {
+  name: "anthropic",
+  version: "/v1",
+  path: "/messages",
+
+  headers: (apiKey) => ({
+    "anthropic-version": "2023-06-01",
+    ...(apiKey !== undefined && { "x-api-key": apiKey }),
+  }),
+
+  body(request: ChatRequest): Record<string, unknown> {
+    return {
+      model: request.model,
+      max_tokens: request.maxTokens ?? DEFAULT_MAX_TOKENS,
+      ...(request.system !== "" && { system: request.system }),
+      messages: sendableMessages(convertTranscript(request.messages, "anthropic")),
+      ...(request.tools.length > 0 && { tools: toAnthropic(request.tools) }),
+      ...(request.stream && { stream: true }),
+    };
+  },
+
+  read(payload): Answer {
+    const content = payload.content ?? (payload.stop_reason ? [] : undefined);
+    if (!Array.isArray(content) && typeof content !== "string") {
+      throw new UnreadableAnswer("the answer has no content");
+    }
+    const message: Message = { role: "assistant", content: storable(content) };
+    const finishReason = textOrUndefined(payload.stop_reason) ?? "unknown";
+    return {
+      message,
+      text: textOf(message).toWellFormed(),
+      reasoning: reasoningOf(message.content),
+      calls: callsOf(message),
+      finishReason,
+      isCut: CUT_REASONS.has(finishReason),
+      isPaused: finishReason === "pause_turn",
+      usage: usageOf(payload.usage),
+      payload,
+    };
+  },
+
+  decoder: () => new AnthropicDecoder(),
+
+  results(_answer: Message, results: readonly CallResult[]): Message[] {
+    if (results.length === 0) return [];
+    const blocks = results.map(({ id, content, isError, pending }) => ({
+      type: "tool_result",
+      tool_use_id: id,
+      content,
+      ...(isError && { is_error: true }),
+      ...(pending !== undefined && { pending }),
+    }));
+    return [{ role: "user", content: blocks }];
+  },
+};
+
+/** The blocks as they came, but each call once, and with an id of its own. */
+function storable(content: unknown): unknown {
+  if (!Array.isArray(content)) return content;
+  const seen = new Map<unknown, Record<string, unknown>>();
+  return content.flatMap((block) => {
+    if (objectOf(block)?.type !== "tool_use") return [block];
+    const before = seen.get(block.id);
+    if (before !== undefined && equalJson(before, block)) return [];
+    const isOwn = textOrUndefined(block.id) !== undefined && before === undefined;
+    if (isOwn) seen.set(block.id, block);
+    return [isOwn ? block : { ...block, id: newCallId() }];
+  });
+}
+
+function reasoningOf(content: unknown): string {
+  if (!Array.isArray(content)) return "";
+  return content.map((block) => textOrUndefined(objectOf(block)?.thinking) ?? "").join("");
+}
+
+/** https://docs.anthropic.com/en/api/messages#response-usage: input tokens are without cache reads. */
+function usageOf(reported: unknown): Usage {
+  const usage = objectOf(reported) ?? {};
+  const promptTokens = tokenCount(usage.input_tokens);
+  const completionTokens = tokenCount(usage.output_tokens);
+  const cachedTokens = tokenCount(usage.cache_read_input_tokens);
+  return {
+    promptTokens,
+    completionTokens,
+    totalTokens: promptTokens + completionTokens,
+    ...(cachedTokens > 0 && { cachedTokens }),
+  };
+}

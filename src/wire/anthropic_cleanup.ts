@@ -1,0 +1,105 @@
+/**
+ * What the Anthropic API refuses, mended on the copy that is sent; the stored transcript stays as it
+ * came. https://docs.anthropic.com/en/api/messages
+ *
+ * @module
+ */
+
+import { parseArguments } from "../transcript/read.ts";
+import type { Message } from "../types.ts";
+import { objectOf, textOrUndefined } from "./style.ts";
+
+type Block = Record<string, unknown>;
+
+/** Stands where the API demands a text and there is none. */
+const NOTHING = "(nothing)";
+
+/**
+ * A transcript that the API accepts: no blank text, no thinking without its signature, inputs that
+ * are objects, roles in turn with the user first, and no white space at the end of a last answer.
+ */
+export function sendableMessages(transcript: readonly Message[]): Message[] {
+  const messages: Message[] = [];
+  for (const message of transcript) {
+    const content = sendableContent(message);
+    if (content === undefined) continue;
+    const next = content === message.content ? message : { ...message, content };
+    const last = messages.at(-1);
+    if (last?.role === next.role) {
+      const blocks = [...blocksOf(last.content), ...blocksOf(content)];
+      // Results come first in a message, also when two messages become one.
+      messages[messages.length - 1] = {
+        ...last,
+        content: [...blocks.filter(isResult), ...blocks.filter((block) => !isResult(block))],
+      };
+    } else messages.push(next);
+  }
+  if (messages[0]?.role === "assistant") messages.unshift({ role: "user", content: NOTHING });
+  const last = messages.at(-1);
+  if (last?.role === "assistant") messages[messages.length - 1] = trimmedEnd(last);
+  return messages;
+}
+
+function sendableContent(message: Message): unknown {
+  const { content } = message;
+  if (typeof content === "string") return content.trim() === "" ? undefined : content;
+  if (!Array.isArray(content)) return undefined;
+  let isChanged = false;
+  const blocks: unknown[] = [];
+  for (const block of content) {
+    const next = objectOf(block) === undefined ? undefined : sendableBlock(block);
+    if (next !== block) isChanged = true;
+    if (next !== undefined) blocks.push(next);
+  }
+  if (blocks.length === 0) return undefined;
+  return isChanged ? blocks : content;
+}
+
+/** The block as it is sent; undefined if it is left out. */
+function sendableBlock(block: Block): Block | undefined {
+  switch (block.type) {
+    case "text":
+      return typeof block.text === "string" && block.text.trim() !== "" ? block : undefined;
+    case "thinking":
+      return textOrUndefined(block.signature) === undefined ? undefined : block;
+    case "redacted_thinking":
+      return textOrUndefined(block.data) === undefined ? undefined : block;
+    case "tool_use":
+    case "server_tool_use":
+      return objectOf(block.input) === undefined
+        ? { ...block, input: parseArguments(block.input) ?? {} }
+        : block;
+    case "tool_result":
+      return sendableResult(block);
+    default:
+      return block;
+  }
+}
+
+function sendableResult(block: Block): Block {
+  const { pending, ...rest } = block;
+  const isEmpty = block.content === undefined || block.content === null ||
+    (typeof block.content === "string" && block.content.trim() === "") ||
+    (Array.isArray(block.content) && block.content.length === 0);
+  if (isEmpty) return { ...rest, content: NOTHING };
+  return pending === undefined ? block : rest;
+}
+
+/** A last message of the assistant is a text to go on from: it must not end in white space. */
+function trimmedEnd(message: Message): Message {
+  if (typeof message.content === "string") {
+    return { ...message, content: message.content.trimEnd() };
+  }
+  const blocks = blocksOf(message.content);
+  const last = blocks.at(-1);
+  if (last?.type !== "text" || typeof last.text !== "string") return message;
+  return { ...message, content: [...blocks.slice(0, -1), { ...last, text: last.text.trimEnd() }] };
+}
+
+function blocksOf(content: unknown): Block[] {
+  return Array.isArray(content) ? content : [{ type: "text", text: content }];
+}
+
+function isResult(block: Block): boolean {
+  return block.type === "tool_result";
+}

@@ -1,0 +1,164 @@
+/**
+ * Puts an Anthropic-style answer together from its stream.
+ * https://docs.anthropic.com/en/docs/build-with-claude/streaming
+ *
+ * @module
+ */
+
+import { StreamError } from "../errors.ts";
+import type { StreamEvent } from "../types.ts";
+import { objectOf, type StreamDecoder, textOrUndefined } from "./style.ts";
+
+type Block = Record<string, unknown>;
+
+/** The decoder of the Anthropic style. */
+export class AnthropicDecoder implements StreamDecoder {
+  isFinished = false;
+  isEnded = false;
+  #message: Record<string, unknown> = {};
+  #usage: Record<string, unknown> = {};
+  #stop: Record<string, unknown> = {};
+  /** In the order in which the blocks began. */
+  #blocks: Block[] = [];
+  #byIndex = new Map<unknown, Block>();
+  /** The JSON text of a block's input, while it grows. */
+  #inputs = new Map<Block, string>();
+
+  push(data: Record<string, unknown>, event: string, events: StreamEvent[]): void {
+    switch (textOrUndefined(data.type) ?? event) {
+      case "message_start": {
+        const { usage, content: _, ...message } = objectOf(data.message) ?? {};
+        this.#message = message;
+        this.#addUsage(usage);
+        break;
+      }
+      case "content_block_start":
+        this.#start(data.index, objectOf(data.content_block), events);
+        break;
+      case "content_block_delta":
+        this.#grow(data.index, objectOf(data.delta), events);
+        break;
+      case "content_block_stop":
+        // Some gateways use one index for every block.
+        this.#byIndex.delete(data.index);
+        break;
+      case "message_delta": {
+        const delta = objectOf(data.delta) ?? {};
+        this.#addUsage(data.usage);
+        this.#stop = { ...this.#stop, ...delta };
+        if (textOrUndefined(delta.stop_reason) !== undefined) this.isFinished = true;
+        break;
+      }
+      case "message_stop":
+        this.isFinished = this.isEnded = true;
+    }
+    // `ping` and whatever comes to be later say nothing to this client.
+  }
+
+  pushText(data: string): boolean {
+    // Gateways that translate to this style leave the end marker of the other one.
+    return data.trim() === "[DONE]";
+  }
+
+  payload(): Record<string, unknown> {
+    for (const [block, text] of this.#inputs) {
+      if (text !== "") block.input = parsedOrText(text);
+    }
+    const hasBegun = this.#blocks.length > 0 || Object.keys(this.#message).length > 0;
+    return {
+      ...this.#message,
+      ...this.#stop,
+      ...(hasBegun && { content: this.#blocks }),
+      usage: this.#usage,
+    };
+  }
+
+  /** Counts are cumulative within a response: the last report of each wins. */
+  #addUsage(reported: unknown): void {
+    for (const [key, value] of Object.entries(objectOf(reported) ?? {})) {
+      if (value !== null && value !== undefined) this.#usage[key] = value;
+    }
+  }
+
+  #start(index: unknown, given: Block | undefined, events: StreamEvent[]): void {
+    if (given === undefined) return;
+    const known = this.#byIndex.get(index);
+    if (known?.id !== undefined && known.id === given.id) return;
+    const block = { ...given };
+    this.#blocks.push(block);
+    this.#byIndex.set(index, block);
+    const text = textOrUndefined(block.text), thinking = textOrUndefined(block.thinking);
+    if (block.type === "text" && text !== undefined) events.push({ type: "text", delta: text });
+    if (block.type === "thinking" && thinking !== undefined) {
+      events.push({ type: "reasoning", delta: thinking });
+    }
+  }
+
+  #grow(index: unknown, delta: Record<string, unknown> | undefined, events: StreamEvent[]): void {
+    if (delta === undefined) return;
+    const block = this.#blockOf(index, delta);
+    switch (delta.type) {
+      case "text_delta":
+        append(block, "text", delta.text);
+        if (block.type === "text" && textOrUndefined(delta.text) !== undefined) {
+          events.push({ type: "text", delta: delta.text as string });
+        }
+        break;
+      case "thinking_delta":
+        append(block, "thinking", delta.thinking);
+        if (textOrUndefined(delta.thinking) !== undefined) {
+          events.push({ type: "reasoning", delta: delta.thinking as string });
+        }
+        break;
+      case "signature_delta":
+        block.signature = delta.signature;
+        break;
+      case "input_json_delta":
+        if (typeof delta.partial_json === "string") {
+          this.#inputs.set(block, (this.#inputs.get(block) ?? "") + delta.partial_json);
+        }
+        break;
+      case "citations_delta":
+        block.citations = [
+          ...(Array.isArray(block.citations) ? block.citations : []),
+          delta.citation,
+        ];
+        break;
+      default:
+        for (const key in delta) if (key !== "type") append(block, key, delta[key]);
+    }
+  }
+
+  /** The block that a delta is about: by its index, else the latest, else one that was not started. */
+  #blockOf(index: unknown, delta: Record<string, unknown>): Block {
+    const known = index === undefined ? this.#blocks.at(-1) : this.#byIndex.get(index);
+    if (known !== undefined) return known;
+    if (delta.type === "input_json_delta") {
+      // Which call it belongs to cannot be told: no tool may run with it, or without it.
+      throw new StreamError(
+        "stream_malformed",
+        "LLM answer has arguments of a call that never began",
+      );
+    }
+    const block: Block = delta.type === "thinking_delta"
+      ? { type: "thinking", thinking: "" }
+      : { type: "text", text: "" };
+    this.#blocks.push(block);
+    this.#byIndex.set(index, block);
+    return block;
+  }
+}
+
+function append(block: Block, key: string, piece: unknown): void {
+  const before = block[key];
+  block[key] = typeof before === "string" && typeof piece === "string" ? before + piece : piece;
+}
+
+/** Input that never became whole stays the text that it was: no tool runs with it. */
+function parsedOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

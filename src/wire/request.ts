@@ -1,0 +1,306 @@
+/**
+ * One request to a provider, sent again where that can help: from the body's text to the answer, or
+ * to a typed error.
+ *
+ * @module
+ */
+
+import {
+  ProviderError,
+  reasonOf,
+  RunAbortedError,
+  StreamError,
+  ToolnexusError,
+} from "../errors.ts";
+import { abortable, type IdleWatch, Scope, sleep } from "../scope.ts";
+import type { StreamEvent } from "../types.ts";
+import { AnswerStream, isCarriedError } from "./answer_stream.ts";
+import { type Failure, providerError } from "./provider_failure.ts";
+import { type Answer, objectOf, type Style, UnreadableAnswer } from "./style.ts";
+import { TextReader } from "./text_reader.ts";
+
+/** How much of an error's body is read, in characters. */
+const MAX_ERROR_BODY = 65_536;
+
+/** After the finish reason only counts can follow: a server that stays silent then has ended. */
+const SILENCE_AFTER_FINISH_MS = 2_000;
+
+/** What is known of a failed request when it is decided whether to send it again. */
+export interface RequestErrorInfo {
+  /** The HTTP status, when there was one. */
+  status?: number | undefined;
+  /** The error. */
+  error?: unknown;
+  /** The provider's own code. */
+  code?: string | undefined;
+  /** How many times the request was sent before, from 0. */
+  attempt: number;
+  /** What the client would do: whether the same request may succeed later. */
+  retryable: boolean;
+}
+
+/** What a request needs to know of the client. */
+export interface RequestSettings {
+  style: Style;
+  url: string;
+  /** Made at the first request: the key may have to be looked up. */
+  headers(): Record<string, string>;
+  fetch: typeof fetch;
+  retries: number;
+  retryBaseMs: number;
+  maxRetryDelayMs: number;
+  requestTimeoutMs: number | undefined;
+  idleTimeoutMs: number;
+  onError: ((info: RequestErrorInfo) => "retry" | "fail") | undefined;
+  /** Takes the client's secrets out of a text. */
+  redact(text: string): string;
+}
+
+/** The text that the answer has so far: an ended run keeps it. */
+export interface Progress {
+  text: string;
+}
+
+/**
+ * Sends the request until it is answered or must fail, and yields what a stream brings. It is sent
+ * again only while nothing of the answer was shown: what the user saw stays true.
+ */
+export async function* requestAnswer(
+  settings: RequestSettings,
+  body: string,
+  streaming: boolean,
+  signal: AbortSignal,
+  progress: Progress,
+): AsyncGenerator<StreamEvent[], Answer> {
+  const headers = settings.headers();
+  for (let attempt = 0;; attempt++) {
+    progress.text = "";
+    const sending = new Sending(settings, signal, progress);
+    try {
+      return yield* sending.run({ method: "POST", headers, body }, streaming);
+    } catch (thrown) {
+      if (signal.aborted) throw signal.reason;
+      const error = sending.explain(thrown);
+      if (error instanceof ProviderError) error.attempts = attempt + 1;
+      const delay = retryDelay(settings, error, attempt, sending.hasShown);
+      if (delay === undefined) throw error;
+      await sleep(delay, signal);
+    } finally {
+      sending.end();
+    }
+  }
+}
+
+/** How long to wait before the request is sent again; undefined if it is not. */
+function retryDelay(
+  settings: RequestSettings,
+  error: ToolnexusError,
+  attempt: number,
+  hasShown: boolean,
+): number | undefined {
+  const provider = error instanceof ProviderError ? error : undefined;
+  const retryable = !hasShown &&
+    (provider?.retryable ?? (error.code === "timeout" || error.code === "stream_truncated"));
+  const verdict = settings.onError?.({
+    status: provider?.status || undefined,
+    code: provider?.providerCode,
+    error,
+    attempt,
+    retryable,
+  }) ?? (retryable ? "retry" : "fail");
+  if (verdict !== "retry" || hasShown || attempt >= settings.retries) return undefined;
+  const asked = provider?.retryAfterMs;
+  if (asked !== undefined) return asked > settings.maxRetryDelayMs ? undefined : asked;
+  return Math.random() * Math.min(settings.retryBaseMs * 2 ** attempt, settings.maxRetryDelayMs);
+}
+
+/** The request being sent once. */
+class Sending {
+  /** Whether a piece of the answer was shown. */
+  hasShown = false;
+  readonly #settings: RequestSettings;
+  readonly #caller: AbortSignal;
+  readonly #scope: Scope;
+  readonly #progress: Progress;
+  #watch: IdleWatch | undefined;
+  #response: Response | undefined;
+
+  constructor(settings: RequestSettings, caller: AbortSignal, progress: Progress) {
+    this.#settings = settings;
+    this.#caller = caller;
+    this.#progress = progress;
+    this.#scope = new Scope(caller);
+    const { requestTimeoutMs } = settings;
+    const late = `LLM request took longer than ${requestTimeoutMs} ms`;
+    this.#scope.limit(requestTimeoutMs, () => new RunAbortedError("timeout", late));
+  }
+
+  async *run(init: RequestInit, streaming: boolean): AsyncGenerator<StreamEvent[], Answer> {
+    const { style, url, fetch } = this.#settings;
+    const { signal } = this.#scope;
+    // A plain answer is silent while it is being made; a stream that is silent is broken.
+    if (streaming) this.#listen();
+    const response = await abortable(fetch(url, { ...init, signal, redirect: "manual" }), signal);
+    this.#response = response;
+    this.#listen();
+    if (!response.ok) await this.#refuse(response);
+    const isStream = response.headers.get("content-type")?.includes("text/event-stream");
+    const payload = isStream || streaming || !response.headers.has("content-length")
+      ? yield* this.#readPieces(response)
+      : this.#parse(await abortable(response.text(), signal));
+    const answer = this.#read(style, payload);
+    // A plain answer to a streaming request is a stream of one piece.
+    if (streaming && !this.hasShown) {
+      const { reasoning, text } = answer;
+      if (reasoning !== "") yield [{ type: "reasoning", delta: reasoning }];
+      if (text !== "") yield [{ type: "text", delta: text }];
+    }
+    return answer;
+  }
+
+  /** What was thrown, in this client's terms. */
+  explain(thrown: unknown): ToolnexusError {
+    const error = this.#scope.signal.aborted ? this.#scope.signal.reason : thrown;
+    if (error instanceof ToolnexusError) return error;
+    const said = reasonOf(error), reason = this.#settings.redact(said);
+    // What fetch throws can repeat the whole URL, and a key in it.
+    const cause = reason === said ? error : new TypeError(reason);
+    const details = { status: 0, retryable: true };
+    return new ProviderError(`LLM request failed: ${reason}`, details, { cause });
+  }
+
+  end(): void {
+    this.#scope[Symbol.dispose]();
+    const body = this.#response?.body;
+    if (body && !body.locked) body.cancel().catch(() => {});
+  }
+
+  #listen(): void {
+    if (this.#watch !== undefined) return this.#watch.touch();
+    const { idleTimeoutMs } = this.#settings;
+    const silent = `LLM answer was silent for ${idleTimeoutMs} ms`;
+    this.#watch = this.#scope.watch(idleTimeoutMs, () => new StreamError("stream_idle", silent));
+  }
+
+  #fail(failure: Omit<Failure, "status" | "headers">): never {
+    const { status = 0, headers } = this.#response ?? {};
+    throw providerError({ ...failure, status, headers }, this.#settings.redact);
+  }
+
+  async #refuse(response: Response): Promise<never> {
+    const { status, type, body } = response;
+    if ((status >= 300 && status < 400) || type === "opaqueredirect") {
+      // A key must not travel to a host that it was not given for.
+      return this.#fail({ summary: "the endpoint redirects, which is refused" });
+    }
+    let text = "";
+    if (body !== null) {
+      using reader = new TextReader(body, this.#scope.signal);
+      for (
+        let piece;
+        text.length < MAX_ERROR_BODY && (piece = await reader.read()) !== undefined;
+      ) {
+        text += piece;
+      }
+    }
+    return this.#fail({ body: text });
+  }
+
+  #read(style: Style, payload: Record<string, unknown>): Answer {
+    try {
+      return style.read(payload);
+    } catch (error) {
+      if (!(error instanceof UnreadableAnswer)) throw error;
+      return this.#fail({ payload, summary: error.message });
+    }
+  }
+
+  /** Reads a body of unknown length: an event stream, or JSON that servers keep alive by blanks. */
+  async *#readPieces(
+    response: Response,
+  ): AsyncGenerator<StreamEvent[], Record<string, unknown>> {
+    if (response.body === null) return this.#parse("");
+    using reader = new TextReader(response.body, this.#scope.signal);
+    const stream = this.#stream();
+    let start: string | undefined = "";
+    let raw = "";
+    let piece: string | undefined;
+    try {
+      while (!stream.isOver && (piece = await reader.read()) !== undefined) {
+        this.#watch!.touch();
+        if (start !== undefined) {
+          // The first character that is no blank tells the two apart, whatever the headers say.
+          start += piece;
+          if (/^\s*$/.test(start)) continue;
+          if (/^\s*[{[<]/.test(start)) {
+            let text = start;
+            while ((piece = await reader.read()) !== undefined) {
+              this.#watch!.touch();
+              text += piece;
+            }
+            return this.#parse(text);
+          }
+          piece = start;
+          start = undefined;
+        }
+        if (!stream.hasBegun && raw.length < MAX_ERROR_BODY) raw += piece;
+        stream.push(piece);
+        yield* this.#show(stream);
+        if (stream.isFinished) this.#watch!.shorten(SILENCE_AFTER_FINISH_MS);
+      }
+    } catch (error) {
+      // What happens to the connection after the finish reason cannot take the answer back.
+      if (!stream.isFinished || this.#caller.aborted) throw error;
+    }
+    if (start !== undefined) return this.#parse(start);
+    stream.end();
+    yield* this.#show(stream);
+    // A body that holds no event is something else: what it says is told.
+    return stream.hasBegun ? stream.payload() : this.#parse(raw);
+  }
+
+  #stream(): AnswerStream {
+    const { style, redact } = this.#settings;
+    return new AnswerStream({
+      decoder: style.decoder(),
+      carriedError: (payload, isFirst) => {
+        const { status = 0, headers } = this.#response ?? {};
+        return providerError({ status, headers, payload, isFirst }, redact);
+      },
+      redact,
+    });
+  }
+
+  *#show(stream: AnswerStream): Generator<StreamEvent[]> {
+    const events = stream.take();
+    if (events.length === 0) return;
+    this.hasShown = true;
+    for (const event of events) if (event.type === "text") this.#progress.text += event.delta;
+    yield events;
+  }
+
+  /** The payload of a whole body: JSON, or an event stream under another name. */
+  #parse(body: string): Record<string, unknown> {
+    const text = body.trim();
+    if (text === "") return this.#fail({ summary: "the answer is empty" });
+    if (/^(data|event|id|retry|:)/.test(text)) {
+      const stream = this.#stream();
+      stream.push(body);
+      stream.end();
+      for (const _ of this.#show(stream)) { /* nobody watches a plain request */ }
+      return stream.payload();
+    }
+    let payload: Record<string, unknown> | undefined;
+    try {
+      payload = objectOf(JSON.parse(text));
+    } catch { /* told below */ }
+    if (payload === undefined) {
+      return this.#fail({
+        body,
+        summary: text.startsWith("<") ? undefined : "the answer is no JSON object",
+      });
+    }
+    if (isCarriedError(payload)) return this.#fail({ payload, isFirst: true });
+    return payload;
+  }
+}

@@ -1,0 +1,286 @@
+/**
+ * Conversations in a folder: one JSON file each, one message a line, safe against crashes and
+ * against other processes.
+ *
+ * @module
+ */
+
+import { fromFileUrl } from "@std/path";
+import {
+  checkConversationId,
+  ConversationConflictError,
+  encodeMessages,
+  StoreError,
+  ToolnexusError,
+} from "../mod.ts";
+import type { ConversationStore, Message } from "../mod.ts";
+import { Folder, type StoredFile } from "./fs_folder.ts";
+import {
+  encodeBase,
+  fileNameOf,
+  foreignNameOf,
+  holds,
+  idOf,
+  isFileName,
+  mayStartWith,
+  messagesIn,
+  render,
+} from "./fs_format.ts";
+
+/** Options of {@linkcode FsConversationStore}. */
+export interface FsConversationStoreOptions {
+  /**
+   * How long a save or delete waits for another process that is writing, in milliseconds. A process
+   * that dies frees its lock; this is for one that is stopped.
+   *
+   * @default 30_000
+   */
+  lockTimeoutMs?: number | undefined;
+}
+
+/** What `list` tells of a conversation. */
+export interface FsConversationInfo {
+  /** The conversation. */
+  id: string;
+  /** When it was last saved: the modification time of its file. */
+  updatedAt: Date;
+  /** The number of its messages. */
+  messageCount: number;
+}
+
+/**
+ * Keeps each conversation in a file of its own in one folder, for command-line tools and servers
+ * with a disk. Give it a folder of its own. Nothing is cached: what another process saved is seen by
+ * the next `get`.
+ *
+ * **Permissions**: `--allow-read=DIR --allow-write=DIR`, nothing else.
+ *
+ * **Files.** An id of 1 to 100 characters `a-z 0-9 _ -` that does not start with `_` and is no
+ * device name of Windows is kept in `<id>.json`, a JSON array with one message a line, as the file
+ * stores of the other toolnexus ports write it. Any other id is kept in
+ * `_<sanitized id>.<SHA-256 of the id>.json`, a JSON object `{"id": …, "messages": […]}`; the id in
+ * it is checked when it is read. So no id chooses a path, and no two ids share a file, on file
+ * systems that ignore case and on Windows too. Where another port left a file `<id>.json` for such
+ * an id (made of `A-Z a-z 0-9 _ -`), it is read, and the next save moves it. Files may be written by
+ * hand; the layout of the JSON does not matter.
+ *
+ * **Crashes.** A save writes a new file, flushes it to the disk, renames it over the old one and
+ * flushes the folder: whatever happens, the old or the new transcript is there, whole. When `save`
+ * has resolved, it is the new one. The file that a killed save had begun is removed by the next save
+ * of that conversation.
+ *
+ * **Other processes.** Saves hold an advisory lock on one of sixteen files `.lock-0` … `.lock-f` in
+ * the folder; they may stay there. With `base`, a save is refused with a
+ * `ConversationConflictError` when the conversation is not what it was built on, so no process
+ * overwrites another's turn. Network file systems keep this promise as far as their locks work and
+ * their caches are fresh; for several machines use Deno KV.
+ *
+ * **Damage.** A file that is cut short, not UTF-8, not JSON, not a transcript, another
+ * conversation's, or no regular file (a symbolic link, say) is an error that names it, never an
+ * empty conversation; only a save without `base` replaces it.
+ *
+ * @example
+ * ```ts
+ * import { FsConversationStore } from "@toolnexus/client/stores/fs";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const dir = await Deno.makeTempDir();
+ * const store = new FsConversationStore(dir);
+ *
+ * const first = [{ role: "user", content: "hello" }];
+ * await store.save("thread-42", first, []); // only if nothing is there
+ * await store.save("thread-42", [...first, { role: "assistant", content: "hi" }], first);
+ *
+ * assertEquals((await store.get("thread-42"))?.length, 2);
+ * for await (const { id, messageCount } of store.list({ prefix: "thread-" })) {
+ *   assertEquals([id, messageCount], ["thread-42", 2]);
+ * }
+ * await store.delete("thread-42");
+ * await Deno.remove(dir, { recursive: true });
+ * ```
+ */
+export class FsConversationStore implements ConversationStore {
+  readonly #folder: Folder;
+
+  /**
+   * Creates a store over a folder, a path or a `file:` URL. Nothing is read or written yet; the
+   * first save creates the folder, for its owner alone, when it is not there. A relative path is
+   * read against the working directory at each operation.
+   *
+   * @throws {TypeError} if `dir` is no path and no `file:` URL, or an option has the wrong type
+   * @throws {RangeError} if `lockTimeoutMs` is negative or not finite
+   */
+  constructor(dir: string | URL, options: FsConversationStoreOptions = {}) {
+    if (typeof dir !== "string" && !(dir instanceof URL)) {
+      throw new TypeError(`dir must be a path or a file: URL: ${String(dir)}`);
+    }
+    if (dir === "") throw new TypeError("dir must not be empty");
+    const { lockTimeoutMs = 30_000 } = options;
+    if (typeof lockTimeoutMs !== "number") {
+      throw new TypeError(`lockTimeoutMs must be a number: ${String(lockTimeoutMs)}`);
+    }
+    if (!(lockTimeoutMs >= 0 && lockTimeoutMs < Infinity)) {
+      throw new RangeError(`lockTimeoutMs must be a finite number from 0: ${lockTimeoutMs}`);
+    }
+    this.#folder = new Folder(dir instanceof URL ? fromFileUrl(dir) : dir, lockTimeoutMs);
+  }
+
+  /**
+   * The transcript kept under `id`, as a copy of the caller's own; null when there is none. Takes no
+   * lock and needs no write permission.
+   *
+   * @throws {TypeError} if the id is no conversation id
+   * @throws {StoreError} if the file is damaged or cannot be read; the message names it
+   */
+  async get(id: string): Promise<Message[] | null> {
+    checkConversationId(id);
+    try {
+      const file = await this.#find(id);
+      return file ? messagesIn(file, id) : null;
+    } catch (cause) {
+      throw new StoreError("get", id, cause);
+    }
+  }
+
+  /**
+   * Keeps `messages` under `id`.
+   *
+   * @param base the transcript that `messages` were built on: what `get` returned, what was last
+   * saved, or an equal copy; `[]` for "only if nothing is there". Absent: whatever is there is
+   * overwritten.
+   * @throws {TypeError} if the id is no conversation id, or a message holds what JSON cannot
+   * @throws {ConversationConflictError} if the conversation is no longer what `base` says
+   * @throws {StoreError} if it cannot be written: the disk is full, the folder is read-only, the lock
+   * is not free in time, … The old transcript is untouched (the new one has taken its place if all
+   * but the last flush was done). Also if `base` is given and the file there is damaged
+   */
+  async save(id: string, messages: readonly Message[], base?: readonly Message[]): Promise<void> {
+    checkConversationId(id);
+    if (base !== undefined && !Array.isArray(base)) throw new TypeError("base must be an array");
+    // Encoded, and in line, before the first await: the caller may go on with its arrays.
+    const lines = encodeMessages(messages);
+    const baseLines = base === undefined ? undefined : encodeBase(base, messages, lines);
+    try {
+      await this.#folder.exclusively(id, async (changes) => {
+        if (baseLines && !holds(await this.#find(id), id, baseLines)) {
+          throw new ConversationConflictError(id);
+        }
+        await changes.replace(await fileNameOf(id), render(id, lines));
+        const foreignName = await this.#foreignName(id);
+        if (foreignName) await changes.remove(foreignName);
+      });
+    } catch (cause) {
+      throw cause instanceof ConversationConflictError ? cause : new StoreError("save", id, cause);
+    }
+  }
+
+  /**
+   * Removes the conversation, damaged or not; one that is not there is no error.
+   *
+   * @throws {TypeError} if the id is no conversation id
+   * @throws {ToolnexusError} `store_failed` if it could not be removed
+   */
+  async delete(id: string): Promise<void> {
+    checkConversationId(id);
+    try {
+      const name = await fileNameOf(id);
+      // Taking the lock would create a folder that is not there.
+      if (!await this.#folder.has(name) && !await this.#foreignName(id)) return;
+      await this.#folder.exclusively(id, async (changes) => {
+        // First what an unfinished move left: it must not come to light again.
+        const foreignName = await this.#foreignName(id);
+        if (foreignName) await changes.remove(foreignName);
+        await changes.remove(name);
+      });
+    } catch (cause) {
+      throw failure(`store delete of ${JSON.stringify(id)}`, cause);
+    }
+  }
+
+  /**
+   * The conversations, in no particular order. Each is read, to count its messages. One that is first
+   * saved or deleted meanwhile may be listed or not.
+   *
+   * @param options `prefix`: only ids that begin with it; `limit`: at most so many
+   * @throws {TypeError} if an option has the wrong type
+   * @throws {RangeError} if `limit` is negative or no integer
+   * @throws {ToolnexusError} `store_failed` if the folder cannot be read; and, after all others have
+   * been listed, if a file is damaged
+   */
+  list(
+    options: { prefix?: string | undefined; limit?: number | undefined } = {},
+  ): AsyncIterableIterator<FsConversationInfo> {
+    const { prefix = "", limit = Number.MAX_SAFE_INTEGER } = options;
+    if (typeof prefix !== "string") {
+      throw new TypeError(`prefix must be a string: ${String(prefix)}`);
+    }
+    if (typeof limit !== "number") throw new TypeError(`limit must be a number: ${String(limit)}`);
+    if (!Number.isSafeInteger(limit) || limit < 0) {
+      throw new RangeError(`limit must be an integer from 0: ${limit}`);
+    }
+    return this.#entries(prefix, limit);
+  }
+
+  async *#entries(prefix: string, limit: number): AsyncGenerator<FsConversationInfo, void> {
+    const damage: unknown[] = [];
+    for (const name of await this.#fileNames()) {
+      if (limit <= 0) return;
+      if (!mayStartWith(name, prefix)) continue;
+      let entry: FsConversationInfo | undefined;
+      try {
+        entry = await this.#entry(name);
+      } catch (cause) {
+        damage.push(cause);
+      }
+      if (!entry?.id.startsWith(prefix)) continue;
+      limit--;
+      yield entry;
+    }
+    if (damage.length === 0) return;
+    const cause = damage.length === 1 ? damage[0] : new AggregateError(damage, damage.join("; "));
+    throw failure("store list", cause);
+  }
+
+  async #fileNames(): Promise<string[]> {
+    try {
+      return (await this.#folder.names()).filter(isFileName);
+    } catch (cause) {
+      throw failure("store list", cause);
+    }
+  }
+
+  async #entry(name: string): Promise<FsConversationInfo | undefined> {
+    const file = await this.#folder.read(name);
+    if (!file) return undefined;
+    const id = await idOf(file);
+    const ownName = await fileNameOf(id);
+    // Another port's file beside our own: what an unfinished move left.
+    if (ownName !== name && await this.#folder.has(ownName)) return undefined;
+    return { id, updatedAt: file.updatedAt, messageCount: messagesIn(file, id).length };
+  }
+
+  async #find(id: string): Promise<StoredFile | undefined> {
+    const name = await fileNameOf(id);
+    const file = await this.#folder.read(name);
+    if (file || !foreignNameOf(id)) return file;
+    const foreignName = await this.#foreignName(id);
+    const foreign = foreignName && await this.#folder.read(foreignName);
+    // Between the two looks another process may have moved it.
+    return foreign || await this.#folder.read(name);
+  }
+
+  /**
+   * The file that another port left for this id, if there is one. Its name must be exactly that:
+   * where case is ignored, `Chat.json` also opens the `chat.json` of another conversation.
+   */
+  async #foreignName(id: string): Promise<string | undefined> {
+    const name = foreignNameOf(id);
+    if (!name || !await this.#folder.has(name)) return undefined;
+    return (await this.#folder.names()).includes(name) ? name : undefined;
+  }
+}
+
+function failure(action: string, cause: unknown): ToolnexusError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new ToolnexusError("store_failed", `${action} failed: ${reason}`, { cause });
+}

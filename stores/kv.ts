@@ -1,0 +1,394 @@
+/**
+ * Conversations in Deno KV: on a laptop in a local file, on Deno Deploy, or over KV Connect.
+ *
+ * A conversation is a small head and chunks of JSON lines. A turn writes its new messages and the
+ * head in one atomic commit, however long the conversation is; nothing is limited to the 64 KiB of
+ * one value; two writers never overwrite each other, whichever machines they run on.
+ *
+ * @example
+ * ```ts
+ * import { KvConversationStore } from "@toolnexus/client/stores/kv";
+ *
+ * using kv = await Deno.openKv(":memory:");
+ * const store = new KvConversationStore(kv, { expireIn: 30 * 24 * 3_600_000 });
+ *
+ * await store.save("user-7", [{ role: "user", content: "Hello" }], []);
+ * const messages = await store.get("user-7") ?? [];
+ * await store.save("user-7", [...messages, { role: "assistant", content: "Hi" }], messages);
+ * ```
+ *
+ * Deno has KV behind a flag: `"unstable": ["kv"]` in `deno.json`, or `--unstable-kv`. On Node, pass
+ * what `openKv` of the npm package `@deno/kv` gives.
+ *
+ * @module
+ */
+
+import {
+  checkConversationId,
+  ConversationConflictError,
+  encodeMessages,
+  equalMessages,
+  StoreError,
+  ToolnexusError,
+} from "../mod.ts";
+import type { ConversationStore, Message } from "../mod.ts";
+import { commit, PATIENCE_MS } from "./kv_database.ts";
+import type { KvDatabase, KvEntry, KvKey, KvKeyPart, KvSelector } from "./kv_database.ts";
+import {
+  CHUNKS_PER_COMMIT,
+  decodeHead,
+  encodeChunks,
+  fingerprint,
+  generationTime,
+  idPart,
+  isLive,
+  Keys,
+} from "./kv_layout.ts";
+import type { Fingerprint, Head } from "./kv_layout.ts";
+import { Rows } from "./kv_rows.ts";
+import type { Addition, Draft, Place } from "./kv_rows.ts";
+
+export type {
+  KvAtomicOperation,
+  KvCheck,
+  KvDatabase,
+  KvEntry,
+  KvKey,
+  KvKeyPart,
+  KvListOptions,
+  KvOutcome,
+  KvSelector,
+} from "./kv_database.ts";
+
+/** Options of a {@linkcode KvConversationStore}. */
+export interface KvConversationStoreOptions {
+  /**
+   * What the keys of this store begin with, at most 900 bytes. No other program may write below it.
+   *
+   * @default ["toolnexus"]
+   */
+  prefix?: KvKey | undefined;
+  /**
+   * How long a conversation lives after its last save, in whole milliseconds. Reading does not
+   * prolong it. When it is over the conversation is absent, to the millisecond; its rows vanish
+   * later, the last of them after twice this time.
+   *
+   * @default never ends
+   */
+  expireIn?: number | undefined;
+}
+
+/** What `list` tells of a conversation. */
+export interface KvConversationInfo {
+  /** The conversation. */
+  id: string;
+  /** When it was last saved. */
+  updatedAt: Date;
+  /** The number of its messages. */
+  messageCount: number;
+}
+
+/** The longest life of a conversation in milliseconds, over 3,000 years: dates and KV end somewhere. */
+const MAX_EXPIRE_IN = 100_000_000_000_000;
+
+/** Heads read at once. */
+const LIST_BATCH_SIZE = 500;
+
+/** A conversation at a place, with a hash of its messages; no hash: whatever they are. */
+interface Found extends Place {
+  readonly print?: Fingerprint | undefined;
+}
+
+/** What an array that a caller holds stood for when it was returned or saved. */
+interface Known extends Found {
+  readonly id: string;
+}
+
+/**
+ * A {@linkcode ConversationStore} in Deno KV.
+ *
+ * `save` with a `base` writes only the messages that are new, and refuses with a
+ * `ConversationConflictError` when the conversation is no longer what `base` says. A base is told by
+ * identity when it is the very array that this store returned or saved; a copy of it is compared
+ * with what is stored. Either way the messages before the new ones are checked against a hash of
+ * what is stored: one that was changed in place is noticed, and the transcript is written anew.
+ *
+ * A turn costs one commit of two rows: the new messages, and a head of about 700 bytes.
+ *
+ * Written anew, too, are transcripts saved without a `base`, new messages of more than 660,000
+ * bytes, and, once every `expireIn`, the chunks of a conversation that goes on. All of that is put
+ * beside what is there, then the head is switched, then the old rows are removed: at any moment a
+ * reader sees the old transcript or the new one. {@linkcode KvConversationStore.sweep} removes what
+ * a crash in between has left.
+ *
+ * The store keeps no transcript in memory and needs no permission: it uses the database it is given.
+ */
+export class KvConversationStore implements ConversationStore {
+  readonly #kv: KvDatabase;
+  readonly #keys: Keys;
+  readonly #rows: Rows;
+  /** Small facts about the arrays that callers hold, for as long as they hold them. */
+  readonly #known = new WeakMap<readonly Message[], Known>();
+
+  /**
+   * Creates a store in an open database; it never opens or closes one.
+   *
+   * @throws {TypeError} if `kv` is no database or `prefix` no key
+   * @throws {RangeError} if `expireIn` is no whole number from 1 to 10¹⁴
+   */
+  constructor(kv: KvDatabase, options: KvConversationStoreOptions = {}) {
+    const isDatabase = typeof kv?.get === "function" && typeof kv.list === "function" &&
+      typeof kv.atomic === "function";
+    if (!isDatabase) throw new TypeError(`kv must be an open Deno.Kv: ${kv}`);
+    const { prefix = ["toolnexus"], expireIn } = options;
+    checkWhole("expireIn", expireIn, 1, MAX_EXPIRE_IN);
+    this.#kv = kv;
+    this.#keys = new Keys(prefix);
+    this.#rows = new Rows(kv, this.#keys, expireIn);
+  }
+
+  /**
+   * The transcript kept under `id`, as a copy of the caller's own; null when there is none.
+   *
+   * @throws {TypeError} if `id` is no conversation id
+   * @throws {StoreError} if the database fails, or a row is not what this store writes: the error
+   * names its key
+   */
+  async get(id: string): Promise<Message[] | null> {
+    checkConversationId(id);
+    return await guarded("get", id, async () => {
+      const { messages, ...found } = await this.#rows.load(await idPart(id));
+      if (!messages) return null;
+      this.#known.set(messages, { ...found, id });
+      return messages;
+    });
+  }
+
+  /**
+   * Keeps `messages` under `id`.
+   *
+   * @param base the transcript that `messages` were built on: an array that `get` returned or that
+   * was saved, or an equal one; `[]` for "only if nothing is there". Absent: whatever is there is
+   * overwritten.
+   * @throws {TypeError} if `id` is no conversation id, or a message holds what JSON cannot
+   * @throws {ConversationConflictError} if the conversation is no longer what `base` says
+   * @throws {StoreError} if the database fails
+   */
+  async save(id: string, messages: readonly Message[], base?: readonly Message[]): Promise<void> {
+    checkConversationId(id);
+    if (base !== undefined && !Array.isArray(base)) {
+      throw new TypeError(`base must be an array: ${typeof base}`);
+    }
+    const lines = encodeMessages(messages);
+    await guarded("save", id, async () => {
+      const place = await this.#save(id, lines, base);
+      if (!place) this.#known.delete(messages);
+      else this.#known.set(messages, { ...place, id, print: fingerprint(lines, 0, lines.length) });
+    });
+  }
+
+  /**
+   * Removes a conversation, if there is one; also one whose head is unreadable.
+   *
+   * @throws {TypeError} if `id` is no conversation id
+   * @throws {StoreError} if the database fails
+   */
+  async delete(id: string): Promise<void> {
+    checkConversationId(id);
+    await guarded("save", id, async () => {
+      const part = await idPart(id);
+      const key = this.#keys.head(part);
+      for (;;) {
+        const entry = await this.#kv.get(key);
+        const { versionstamp } = entry;
+        if (versionstamp === null) return;
+        const { ok } = await commit(() =>
+          this.#kv.atomic().check({ key, versionstamp }).delete(key)
+        );
+        if (!ok) continue;
+        const head = readableHead(entry);
+        if (head) await this.#rows.remove(part, head.generation, 0, head.chunks);
+        return;
+      }
+    });
+  }
+
+  /**
+   * The conversations, in the order of their ids' UTF-8 bytes, read as they are asked for.
+   *
+   * @param options `prefix`: only ids that begin with it; `limit`: at most so many
+   * @throws {TypeError} if `prefix` is no well-formed string
+   * @throws {RangeError} if `limit` is no whole number
+   */
+  list(
+    options: { prefix?: string | undefined; limit?: number | undefined } = {},
+  ): AsyncIterableIterator<KvConversationInfo> {
+    const { prefix = "", limit } = options;
+    if (typeof prefix !== "string" || !prefix.isWellFormed()) {
+      throw new TypeError(`prefix must be a well-formed string: ${JSON.stringify(prefix)}`);
+    }
+    checkWhole("limit", limit, 0, Number.MAX_SAFE_INTEGER);
+    return this.#list(prefix, limit ?? Infinity);
+  }
+
+  /**
+   * Removes the rows that belong to no conversation: what saves left that were killed half-way, and
+   * what is left of expired conversations. Reads one or two rows a conversation. Run it now and
+   * then, say once a day. It may run at any time, beside any writer: no conversation is harmed.
+   *
+   * @param options `graceMs`: rows younger than this are left alone, since a save may still be
+   * writing them (if it is and they are removed, that save starts anew); one hour by default
+   * @returns the number of rows removed
+   * @throws {RangeError} if `graceMs` is no whole number
+   */
+  async sweep(options: { graceMs?: number | undefined } = {}): Promise<number> {
+    const { graceMs = 3_600_000 } = options;
+    checkWhole("graceMs", graceMs, 0, Number.MAX_SAFE_INTEGER);
+    const prefix = this.#keys.chunks();
+    let selector: KvSelector = { prefix };
+    let removed = 0;
+    for (;;) {
+      const first = await this.#firstRow(selector);
+      if (!first) return removed;
+      const [part, generation, low] = first.key.slice(prefix.length) as [KvKeyPart, string, number];
+      // Behind all rows of this generation: booleans come after numbers.
+      selector = { prefix, start: [...prefix, part, generation, true] };
+      if (typeof low !== "number" || !(generationTime(generation) <= Date.now() - graceMs)) {
+        continue;
+      }
+
+      const entry = await this.#kv.get(this.#keys.head(part));
+      const head = readableHead(entry);
+      const isUnreadable = !head && entry.versionstamp !== null;
+      if (isUnreadable || (isLive(head) && head.generation === generation)) continue;
+      const last = await this.#firstRow({ prefix: [...prefix, part, generation] }, true);
+      const end = Number(last?.key.at(-1) ?? low) + 1;
+      // With an expired head goes the last chance that a writer adds to these rows; a writer that is
+      // still staging them, and so has none yet, looks for the first of them when it is done.
+      const { ok } = await commit(() => {
+        const operation = this.#kv.atomic()
+          .check({ key: entry.key as KvKey, versionstamp: entry.versionstamp })
+          .delete(this.#keys.chunk(part, generation, low));
+        return head && !isLive(head) ? operation.delete(this.#keys.head(part)) : operation;
+      });
+      if (!ok) continue;
+      await this.#rows.remove(part, generation, low + 1, end);
+      removed += end - low;
+    }
+  }
+
+  async #save(
+    id: string,
+    lines: readonly string[],
+    base: readonly Message[] | undefined,
+  ): Promise<Place | undefined> {
+    const part = await idPart(id);
+    const deadline = Date.now() + PATIENCE_MS;
+    let found = this.#recognise(id, base) ?? await this.#find(id, part, base);
+    let draft: Draft | undefined;
+    try {
+      for (;;) {
+        const addition = this.#addition(found, lines);
+        const written = addition
+          ? await this.#rows.append(part, id, addition)
+          : await this.#rows.replace(part, id, found, draft ??= this.#rows.draft(lines));
+        if (written.isDone) return written.place;
+        if (Date.now() > deadline) throw new ConversationConflictError(id);
+
+        const { versionstamp } = found;
+        found = await this.#find(id, part, base);
+        if (draft && found.versionstamp === versionstamp) {
+          // The head is the same, so what the commit missed are staged rows: a sweep took them.
+          await this.#rows.discard(part, draft);
+          draft = undefined;
+        }
+      }
+    } catch (error) {
+      if (draft) await this.#rows.discard(part, draft);
+      throw error;
+    }
+  }
+
+  /** The place that a base stands for by identity. */
+  #recognise(id: string, base: readonly Message[] | undefined): Found | undefined {
+    const known = base && this.#known.get(base);
+    return known?.id === id && isLive(known.head) ? known : undefined;
+  }
+
+  /** The place of a conversation that is what `base` says. */
+  async #find(id: string, part: KvKeyPart, base: readonly Message[] | undefined): Promise<Found> {
+    if (!base) return await this.#rows.place(part);
+    const { messages = [], ...found } = await this.#rows.load(part);
+    if (!equalMessages(messages, base)) throw new ConversationConflictError(id);
+    return found;
+  }
+
+  /** What is new; undefined where the transcript has to be written anew. */
+  #addition({ versionstamp, head, print }: Found, lines: readonly string[]): Addition | undefined {
+    if (!print || !isLive(head) || !this.#rows.canExtend(head)) return undefined;
+    if (head.count > lines.length) return undefined;
+    const kept = fingerprint(lines, 0, head.count);
+    if (kept[0] !== print[0] || kept[1] !== print[1]) return undefined;
+    const chunks = encodeChunks(lines.slice(head.count));
+    if (chunks.length > CHUNKS_PER_COMMIT) return undefined;
+    return { versionstamp, head, count: lines.length - head.count, chunks };
+  }
+
+  async *#list(prefix: string, limit: number): AsyncIterableIterator<KvConversationInfo> {
+    if (limit === 0) return;
+    const heads = this.#keys.heads();
+    // A key has room for the beginning of any prefix; ids known by their digest come before texts.
+    const start = [...prefix].slice(0, 100).join("");
+    const selectors: KvSelector[] = start === "" ? [{ prefix: heads }] : [
+      { prefix: heads, end: [...heads, ""] },
+      { prefix: heads, start: [...heads, start] },
+    ];
+    let count = 0;
+    for (const selector of selectors) {
+      for await (const entry of this.#kv.list(selector, { batchSize: LIST_BATCH_SIZE })) {
+        const part = entry.key.at(-1);
+        if (typeof part === "string" && !part.startsWith(start)) break;
+        const head = await guarded("get", String(part), () => decodeHead(entry));
+        const id = head?.id ?? String(part);
+        if (!isLive(head) || !id.startsWith(prefix)) continue;
+        yield { id, updatedAt: new Date(head.updatedAt), messageCount: head.count };
+        if (++count === limit) return;
+      }
+    }
+  }
+
+  async #firstRow(selector: KvSelector, reverse = false): Promise<KvEntry | undefined> {
+    for await (const row of this.#kv.list(selector, { limit: 1, reverse })) return row;
+    return undefined;
+  }
+}
+
+/** The head of an entry, where there is one that can be read. */
+function readableHead(entry: KvEntry): Head | undefined {
+  try {
+    return decodeHead(entry);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Runs the work of an operation; whatever the database throws becomes a `StoreError`. */
+async function guarded<T>(
+  operation: "get" | "save",
+  id: string,
+  work: () => T | Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ToolnexusError) throw error;
+    throw new StoreError(operation, id, error);
+  }
+}
+
+function checkWhole(name: string, value: number | undefined, least: number, most: number): void {
+  if (value === undefined) return;
+  if (!Number.isSafeInteger(value) || value < least || value > most) {
+    throw new RangeError(`${name} must be a whole number from ${least} to ${most}: ${value}`);
+  }
+}
