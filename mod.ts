@@ -49,6 +49,14 @@ export type {
 } from "./src/client.ts";
 export type { CallOptions, ClientOptions } from "./src/options.ts";
 export type { RequestErrorInfo } from "./src/wire/request.ts";
+export type { TranslateRequest, TranslateResult } from "./src/translate.ts";
+export { createInProcessClient } from "./src/in_process.ts";
+export type {
+  InProcessOptions,
+  InProcessRequest,
+  InProcessResponse,
+  InProcessToolCall,
+} from "./src/in_process.ts";
 export { RunStream } from "./src/run_stream.ts";
 export type {
   AfterLLMEvent,
@@ -60,6 +68,9 @@ export type {
   BeforeToolEvent,
   Hooks,
 } from "./src/hooks.ts";
+export { compactor } from "./src/compactor.ts";
+export type { Compactor, CompactorOptions } from "./src/compactor.ts";
+export { trimTurns } from "./src/trim_turns.ts";
 export type { MetricEvent } from "./src/metrics.ts";
 export { InMemoryConversationStore } from "./src/memory_store.ts";
 export type { ConversationInfo, ListOptions } from "./src/memory_store.ts";
@@ -74,6 +85,10 @@ export { authRequired, pending, pendingOf } from "./src/pending.ts";
 export type { PendingInit } from "./src/pending.ts";
 export { defineTool } from "./src/tools/define_tool.ts";
 export type { ArgumentsOf, DefinedTool, ToolDefinition } from "./src/tools/define_tool.ts";
+export { httpTool } from "./src/tools/http_tool.ts";
+export type { HttpRequestParts, HttpToolDefinition } from "./src/tools/http_tool.ts";
+export type { QueryPairs } from "./src/tools/url_template.ts";
+export { expandEnvHeaders } from "./src/tools/env_headers.ts";
 export type { FromSchema } from "./src/tools/from_schema.ts";
 export type {
   StandardIssue,

@@ -8,7 +8,8 @@ import { ConversationConflictError, quote, StaleAnswerError } from "./errors.ts"
 import type { Settings } from "./options.ts";
 import { type CallOutcome, type Round, roundMessages, type RunInput } from "./run.ts";
 import { closedTranscript, type Transaction } from "./transaction.ts";
-import { type LastTurn, lastTurn, storedOutput } from "./transcript/last_turn.ts";
+import { claimOf, type LastTurn, lastTurn, storedOutput } from "./transcript/last_turn.ts";
+import { leadingSystem } from "./transcript/system.ts";
 import { callsOf, parseArguments, styleOf, textOf } from "./transcript/read.ts";
 import type { Toolkit } from "./tools/toolkit.ts";
 import type {
@@ -78,7 +79,7 @@ export async function resumeTurn(
 ): Promise<Beginning> {
   for (let claims = 0; claims < MAX_CLAIMS; claims++) {
     const transcript = transaction === undefined ? input.history : await transaction.read(signal);
-    if (transcript.length === 0) {
+    if (transcript.length === leadingSystem(transcript)) {
       throw new StaleAnswerError(`there is nothing to resume in ${nameOf(input)}`);
     }
     const turn = lastTurn(transcript);
@@ -163,7 +164,8 @@ function roundOf(
   return {
     answer: message,
     style: STYLES[styleOf(message) ?? "openai"],
-    calls: calls.map((call) => call.id === "" ? { ...call, id: newCallId() } : call),
+    // The old form of a call has no id in the transcript; the request has kept the one it was given.
+    calls: calls.map((call) => call.id === "" ? { ...call, id: callIdOf(request) } : call),
     outcomes,
     turn: 1,
     isCut: false,
@@ -178,10 +180,14 @@ function roundOf(
  */
 function claimed(round: Round): Message[] {
   const { index, request } = round.approval!;
-  const result = { output: `resuming: ${request.prompt}`, isError: false };
+  const result = { output: claimOf(request), isError: false };
   return roundMessages(round, round.outcomes.with(index, { args: {}, result }));
 }
 
 function repairedOf(report: RepairReport): RepairReport | undefined {
   return report.closedCalls.length > 0 || report.droppedResults.length > 0 ? report : undefined;
+}
+
+function callIdOf({ data }: PendingRequest): string {
+  return typeof data?.toolCallId === "string" ? data.toolCallId : newCallId();
 }

@@ -19,6 +19,7 @@ import {
 } from "./options.ts";
 import { RunStream } from "./run_stream.ts";
 import { toolkitOf } from "./tools/toolkit.ts";
+import { translate, type TranslateRequest, type TranslateResult } from "./translate.ts";
 import type { Answer, ConversationStore, Message, PendingRequest, RunResult } from "./types.ts";
 
 /** A prompt: a text, or the content of a user message in the provider's shape. */
@@ -164,6 +165,18 @@ export class Client {
   resumeStream(options: ResumeOptions): RunStream {
     const call = { store: this.#store, ...checkedResume(options) };
     return new RunStream(this.#execution(undefined, call, true));
+  }
+
+  /**
+   * Makes exactly one call to the provider, OpenAI shapes in and out, whatever the endpoint speaks.
+   * No tool runs and nothing is remembered.
+   *
+   * @throws {ToolnexusError} if the call failed
+   * @throws {TypeError} if an argument is wrong
+   */
+  async translate(request: TranslateRequest): Promise<TranslateResult> {
+    checkObject("request", request);
+    return await translate(this.#settings, request);
   }
 
   /** A conversation whose transcript lives on the returned object. */

@@ -10,7 +10,8 @@ import { reasonOf, RunAbortedError, ToolnexusError } from "./errors.ts";
 import { loop } from "./loop.ts";
 import { type Place, placeOf, takeTurn, within } from "./queue.ts";
 import { Run } from "./run.ts";
-import { Scope } from "./scope.ts";
+import { runScope } from "./run_scope.ts";
+import type { Scope } from "./scope.ts";
 import { Transaction } from "./transaction.ts";
 import type { Message, RunResult, StreamEvent } from "./types.ts";
 
@@ -44,7 +45,9 @@ export class Execution {
 
   /** Ends the run because its reader left, who has not seen `unread`. */
   close(unread: readonly StreamEvent[]): RunAbortedError {
-    const unseen = unread.reduce((sum, e) => e.type === "text" ? sum + e.delta.length : sum, 0);
+    // What came before the last count of tokens belongs to answers that are whole.
+    const current = unread.slice(unread.findLastIndex(({ type }) => type === "usage") + 1);
+    const unseen = current.reduce((sum, e) => e.type === "text" ? sum + e.delta.length : sum, 0);
     this.#progress.text = this.#progress.text.slice(0, this.#progress.text.length - unseen);
     this.#closed = new RunAbortedError("aborted", "stream was left before its end");
     this.#scope?.abort(this.#closed);
@@ -53,12 +56,8 @@ export class Execution {
 
   /** The run, in batches of events. Nothing happens before the first step. */
   async *events(): AsyncGenerator<StreamEvent[], RunResult> {
-    const { timeoutMs } = this.#input.settings;
-    using scope = new Scope(this.#input.signal, abortedBy);
+    using scope = runScope(this.#input.signal, this.#input.settings.timeoutMs);
     this.#scope = scope;
-    if (scope.signal.aborted) throw scope.signal.reason;
-    const late = `run took longer than ${timeoutMs} ms`;
-    scope.limit(timeoutMs, () => new RunAbortedError("timeout", late));
     const leave = this.#place && await takeTurn(this.#place, scope.signal);
     try {
       return yield* this.#run(scope.signal);
@@ -155,12 +154,4 @@ async function checkpoint(run: Run, transaction: Transaction): Promise<void> {
   const { round } = run;
   await save(run, transaction, round === undefined ? [] : [round.answer]);
   if (round !== undefined) round.isRecorded = true;
-}
-
-/** The caller's reason in this client's terms; a time limit of the caller's is told as one. */
-function abortedBy(cause: unknown): RunAbortedError {
-  const isTimeout = cause instanceof Error && cause.name === "TimeoutError";
-  return isTimeout
-    ? new RunAbortedError("timeout", "run took longer than its signal allows", { cause })
-    : new RunAbortedError("aborted", "run was aborted", { cause });
 }

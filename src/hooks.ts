@@ -5,6 +5,7 @@
  */
 
 import { HookError } from "./errors.ts";
+import { abortable } from "./scope.ts";
 import type { Awaitable, Message, Tool, ToolResult } from "./types.ts";
 
 /** What `beforeLLM` is told. */
@@ -94,16 +95,21 @@ export interface Hooks {
     | undefined;
 }
 
-/** Calls a function of the host's; what it throws becomes a `HookError` of that name. */
+/**
+ * Calls a function of the host's, and waits no longer than the run may take; what it throws becomes a
+ * `HookError` of that name.
+ */
 export async function callHook<Event, Changes>(
   name: string,
   hook: ((event: Event) => Awaitable<Changes>) | undefined,
   event: Event,
+  signal: AbortSignal,
 ): Promise<Changes | undefined> {
   if (hook === undefined) return undefined;
+  signal.throwIfAborted();
   try {
-    return await hook(event);
+    return await abortable(hook(event), signal);
   } catch (cause) {
-    throw new HookError(name, cause);
+    throw signal.aborted ? signal.reason : new HookError(name, cause);
   }
 }

@@ -21,8 +21,8 @@ export async function* loop(run: Run): AsyncGenerator<StreamEvent[], void> {
       return;
     }
     const answer = yield* askModel(run);
-    if (answer.calls.length > 0) {
-      const { message, calls, isCut } = answer;
+    const { message, calls, isCut, isPaused, usage } = answer;
+    if (calls.length > 0) {
       run.round = {
         answer: message,
         style: run.settings.style,
@@ -32,18 +32,19 @@ export async function* loop(run: Run): AsyncGenerator<StreamEvent[], void> {
         isCut,
         isRecorded: false,
       };
+      yield [{ type: "usage", usage }];
       yield* runRound(run, run.round);
     } else {
-      run.add(answer.message);
-      if (answer.isPaused) continue;
-      run.status = "done";
-      return;
+      run.add(message);
+      if (!isPaused) run.status = "done";
+      yield [{ type: "usage", usage }];
+      if (!isPaused) return;
     }
   }
 }
 
 /** One answer of the model, with the hooks around it. */
-async function* askModel(run: Run): AsyncGenerator<StreamEvent[], Answer> {
+export async function* askModel(run: Run): AsyncGenerator<StreamEvent[], Answer> {
   const { settings, signal, streaming, progress } = run;
   const { model, hooks, emit } = settings;
   const body = await requestBody(run);
@@ -64,9 +65,8 @@ async function* askModel(run: Run): AsyncGenerator<StreamEvent[], Answer> {
   const response = answer.payload;
   // A message with calls that nobody answers is none that can be handed back.
   if (answer.calls.length === 0) run.unapproved = answer.message;
-  await callHook("afterLLM", hooks.afterLLM, { response, model, turn: run.turns });
+  await callHook("afterLLM", hooks.afterLLM, { response, model, turn: run.turns }, signal);
   run.unapproved = undefined;
-  yield [{ type: "usage", usage: answer.usage }];
   return answer;
 }
 
@@ -79,7 +79,7 @@ async function requestBody(run: Run): Promise<string> {
   let tools = toolkit.tools();
   if (hooks.beforeLLM !== undefined) {
     const event = { system, messages: [...run.messages], tools, model, turn: run.turns + 1 };
-    const changes = await callHook("beforeLLM", hooks.beforeLLM, event);
+    const changes = await callHook("beforeLLM", hooks.beforeLLM, event, run.signal);
     if (changes?.messages !== undefined) run.rewrite(changes.messages);
     system = changes?.system ?? system;
     tools = [...changes?.tools ?? tools];
@@ -89,7 +89,7 @@ async function requestBody(run: Run): Promise<string> {
   Object.assign(body, requestParams);
   if (bodyTransform !== undefined) {
     const transform = (body: Record<string, unknown>) => bodyTransform(body);
-    body = await callHook("bodyTransform", transform, body) ?? body;
+    body = await callHook("bodyTransform", transform, body, run.signal) ?? body;
   }
   return wellFormedJson(body);
 }

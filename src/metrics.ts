@@ -31,10 +31,31 @@ export type MetricEvent =
 /** Upper bounds of the histograms' buckets, in seconds; the same in every port. */
 const BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
+/** How many durations fell between each bound and the one before, and behind the last. */
 interface Histogram {
-  buckets: number[];
+  counts: number[];
   sum: number;
-  count: number;
+}
+
+/** Values by the labels they belong to, in the order of the labels' names. */
+class Series<Value> {
+  readonly #values = new Map<string, { labels: readonly string[]; value: Value }>();
+
+  /** The entry of these labels; `create` makes its first value. */
+  entry(labels: readonly string[], create: () => Value): { value: Value } {
+    const key = labels.length === 1 ? labels[0]! : labels.join("\0");
+    let entry = this.#values.get(key);
+    if (entry === undefined) this.#values.set(key, entry = { labels, value: create() });
+    return entry;
+  }
+
+  /** Every value with its labels as text, in a stable order. */
+  *sorted(names: readonly string[]): Generator<[labels: string, value: Value]> {
+    for (const key of [...this.#values.keys()].sort()) {
+      const { labels, value } = this.#values.get(key)!;
+      yield [names.map((name, index) => `${name}="${escaped(labels[index]!)}"`).join(","), value];
+    }
+  }
 }
 
 /**
@@ -42,68 +63,72 @@ interface Histogram {
  * https://prometheus.io/docs/instrumenting/exposition_formats/
  */
 export class Metrics {
-  readonly #llmRequests = new Map<string, number>();
-  readonly #llmTokens = new Map<string, number>();
-  readonly #llmSeconds = new Map<string, Histogram>();
-  readonly #toolCalls = new Map<string, number>();
-  readonly #toolSeconds = new Map<string, Histogram>();
-  readonly #runErrors = new Map<string, number>();
+  readonly #llmRequests = new Series<number>();
+  readonly #llmTokens = new Series<number>();
+  readonly #llmSeconds = new Series<Histogram>();
+  readonly #toolCalls = new Series<number>();
+  readonly #toolSeconds = new Series<Histogram>();
+  readonly #runErrors = new Series<number>();
 
   record(event: MetricEvent): void {
     if (event.event === "llm") {
       const { model, status, ms } = event;
-      add(this.#llmRequests, labels({ model, status }), 1);
+      add(this.#llmRequests, [model, status], 1);
       if (status === "ok") {
-        add(this.#llmTokens, labels({ type: "prompt" }), event.promptTokens);
-        add(this.#llmTokens, labels({ type: "completion" }), event.completionTokens);
+        add(this.#llmTokens, ["prompt"], event.promptTokens);
+        add(this.#llmTokens, ["completion"], event.completionTokens);
       }
-      observe(this.#llmSeconds, labels({ model }), ms / 1000);
+      observe(this.#llmSeconds, [model], ms / 1000);
     } else if (event.event === "tool") {
       const { tool, source, isError, ms } = event;
-      add(this.#toolCalls, labels({ tool, source, is_error: String(isError) }), 1);
-      observe(this.#toolSeconds, labels({ tool }), ms / 1000);
-    } else if (event.error !== undefined) {
-      add(this.#runErrors, labels({ model: event.model }), 1);
-    }
+      add(this.#toolCalls, [tool, source, String(isError)], 1);
+      observe(this.#toolSeconds, [tool], ms / 1000);
+    } else if (event.error !== undefined) add(this.#runErrors, [event.model], 1);
   }
 
   /** The counters and histograms as text; always valid, in a stable order. */
   text(): string {
     return [
-      ...counter("toolnexus_llm_requests_total", "Requests to the model.", this.#llmRequests),
-      ...counter("toolnexus_llm_tokens_total", "Tokens used.", this.#llmTokens),
+      ...counter(
+        "toolnexus_llm_requests_total",
+        "Requests to the model.",
+        ["model", "status"],
+        this.#llmRequests,
+      ),
+      ...counter("toolnexus_llm_tokens_total", "Tokens used.", ["type"], this.#llmTokens),
       ...histogram(
         "toolnexus_llm_request_duration_seconds",
         "Duration of requests to the model.",
+        ["model"],
         this.#llmSeconds,
       ),
-      ...counter("toolnexus_tool_calls_total", "Tool calls.", this.#toolCalls),
-      ...histogram("toolnexus_tool_duration_seconds", "Duration of tool calls.", this.#toolSeconds),
-      ...counter("toolnexus_run_errors_total", "Failed runs.", this.#runErrors),
+      ...counter(
+        "toolnexus_tool_calls_total",
+        "Tool calls.",
+        ["tool", "source", "is_error"],
+        this.#toolCalls,
+      ),
+      ...histogram(
+        "toolnexus_tool_duration_seconds",
+        "Duration of tool calls.",
+        ["tool"],
+        this.#toolSeconds,
+      ),
+      ...counter("toolnexus_run_errors_total", "Failed runs.", ["model"], this.#runErrors),
     ].join("\n") + "\n";
   }
 }
 
-function add(series: Map<string, number>, key: string, amount: number): void {
-  series.set(key, (series.get(key) ?? 0) + amount);
+function add(series: Series<number>, labels: readonly string[], amount: number): void {
+  series.entry(labels, () => 0).value += amount;
 }
 
-function observe(series: Map<string, Histogram>, key: string, seconds: number): void {
-  let histogram = series.get(key);
-  if (histogram === undefined) {
-    histogram = { buckets: BUCKETS.map(() => 0), sum: 0, count: 0 };
-    series.set(key, histogram);
-  }
-  const { buckets } = histogram;
-  BUCKETS.forEach((bound, index) => {
-    if (seconds <= bound) buckets[index]!++;
-  });
+function observe(series: Series<Histogram>, labels: readonly string[], seconds: number): void {
+  const create = () => ({ counts: new Array<number>(BUCKETS.length + 1).fill(0), sum: 0 });
+  const histogram = series.entry(labels, create).value;
+  const bucket = BUCKETS.findIndex((bound) => seconds <= bound);
+  histogram.counts[bucket < 0 ? BUCKETS.length : bucket]!++;
   histogram.sum += seconds;
-  histogram.count++;
-}
-
-function labels(pairs: Record<string, string>): string {
-  return Object.entries(pairs).map(([name, value]) => `${name}="${escaped(value)}"`).join(",");
 }
 
 function escaped(value: string): string {
@@ -111,22 +136,32 @@ function escaped(value: string): string {
     .replaceAll("\n", "\\n");
 }
 
-function* counter(name: string, help: string, series: Map<string, number>): Generator<string> {
+function* counter(
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+  series: Series<number>,
+): Generator<string> {
   yield `# HELP ${name} ${help}`;
   yield `# TYPE ${name} counter`;
-  for (const key of [...series.keys()].sort()) yield `${name}{${key}} ${series.get(key)}`;
+  for (const [labels, value] of series.sorted(labelNames)) yield `${name}{${labels}} ${value}`;
 }
 
-function* histogram(name: string, help: string, series: Map<string, Histogram>): Generator<string> {
+function* histogram(
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+  series: Series<Histogram>,
+): Generator<string> {
   yield `# HELP ${name} ${help}`;
   yield `# TYPE ${name} histogram`;
-  for (const key of [...series.keys()].sort()) {
-    const { buckets, sum, count } = series.get(key)!;
-    for (const [index, bound] of BUCKETS.entries()) {
-      yield `${name}_bucket{${key},le="${bound}"} ${buckets[index]}`;
+  for (const [labels, { counts, sum }] of series.sorted(labelNames)) {
+    let count = 0;
+    for (const [index, bound] of [...BUCKETS, "+Inf"].entries()) {
+      count += counts[index]!;
+      yield `${name}_bucket{${labels},le="${bound}"} ${count}`;
     }
-    yield `${name}_bucket{${key},le="+Inf"} ${count}`;
-    yield `${name}_sum{${key}} ${sum}`;
-    yield `${name}_count{${key}} ${count}`;
+    yield `${name}_sum{${labels}} ${sum}`;
+    yield `${name}_count{${labels}} ${count}`;
   }
 }

@@ -5,7 +5,7 @@
  */
 
 import { type Endpoint, endpointOf } from "./endpoint.ts";
-import { quote } from "./errors.ts";
+import { HookError, quote } from "./errors.ts";
 import type { Hooks } from "./hooks.ts";
 import { copyJson } from "./messages.ts";
 import type { MetricEvent } from "./metrics.ts";
@@ -168,7 +168,7 @@ export function settingsOf(options: ClientOptions, emit: Settings["emit"]): Sett
     checkpoint,
     hooks,
     waitFor: options.waitFor,
-    onError: options.onError,
+    onError: options.onError && ((info) => verdictOf(options.onError!, info)),
     retries: count("retries", options.retries ?? 2, 0),
     retryBaseMs: time("retryBaseMs", options.retryBaseMs ?? 500, 0),
     maxRetryDelayMs: time("maxRetryDelayMs", options.maxRetryDelayMs ?? 60_000, 0),
@@ -180,6 +180,7 @@ export function settingsOf(options: ClientOptions, emit: Settings["emit"]): Sett
     bodyTransform: options.bodyTransform,
     // The global is looked up at each call, so that it can be replaced.
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+    isHostFetch: options.fetch !== undefined,
     emit,
   };
 }
@@ -231,4 +232,16 @@ function optionalTime(name: string, value: unknown): number | undefined {
   const ms = time(name, value, 0);
   if (ms === 0) throw new RangeError(`${name} must be above 0: 0`);
   return ms === Infinity ? undefined : ms;
+}
+
+/** The host's verdict; what it throws is a failure of the run. */
+function verdictOf(
+  onError: NonNullable<ClientOptions["onError"]>,
+  info: RequestErrorInfo,
+): "retry" | "fail" {
+  try {
+    return onError(info);
+  } catch (cause) {
+    throw new HookError("onError", cause);
+  }
 }

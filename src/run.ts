@@ -136,7 +136,7 @@ export class Run implements RunInput {
 
   /** Whether the run has something that was paid for. */
   get hasResult(): boolean {
-    return this.turns > 0 || this.progress.text !== "";
+    return this.turns > 0 || this.toolCalls.length > 0 || this.progress.text !== "";
   }
 
   /** Adds what will be saved. */
@@ -204,10 +204,12 @@ export class Run implements RunInput {
       });
       this.closeRound(round);
     }
+    // What was said is kept, also where the calls that came with it are not.
+    const said = progress.text || (this.round === undefined ? "" : this.text);
     this.round = undefined;
-    if (progress.text === "") return;
-    this.text = progress.text;
-    if (this.signal.aborted) this.add({ role: "assistant", content: progress.text });
+    if (said === "") return;
+    this.text = said;
+    if (this.signal.aborted) this.add({ role: "assistant", content: said });
   }
 
   /** What the run has come to. `messages` is the transcript as it is kept. */

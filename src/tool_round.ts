@@ -5,7 +5,7 @@
  */
 
 import { quote, reasonOf } from "./errors.ts";
-import { callHook } from "./hooks.ts";
+import { type BeforeToolChanges, callHook } from "./hooks.ts";
 import { copyJson, isPlainObject } from "./messages.ts";
 import { pendingOf } from "./pending.ts";
 import type { CallOutcome, Round, Run } from "./run.ts";
@@ -106,38 +106,36 @@ async function executed(
   call: AnswerCall,
   given: Record<string, unknown>,
 ): Promise<CallOutcome> {
-  const { hooks } = run.settings;
+  const { signal, settings: { hooks } } = run;
   const { id, name } = call;
   const event = { name, args: given, id, turn: round.turn };
   const { approval } = round;
   let args = given;
+  let changes: BeforeToolChanges | undefined | void;
   let result: ToolResult;
   if (approval !== undefined && round.calls[approval.index] === call) {
     // Whoever asked for the approval has it now: nobody is asked again.
     const { request, answer } = approval;
+    args = argumentsOfRequest(request) ?? given;
     result = await answered(request, answer, () => execute(run, round, call, args, answer));
   } else {
-    const changes = await callHook("beforeTool", hooks.beforeTool, event);
+    changes = await callHook("beforeTool", hooks.beforeTool, event, signal);
     args = changes?.args ?? given;
     result = changes?.result ?? await execute(run, round, call, args);
   }
   let request: PendingRequest | undefined;
   try {
-    request = openRequest(result, id);
+    request = openRequest(result, id, changes?.args);
   } catch (error) {
     result = failed(`invalid pending request: ${reasonOf(error)}`);
   }
   if (request !== undefined) {
     const { waitFor } = run.settings;
     if (waitFor === undefined) return { args, result, pending: request };
-    const answer = await callHook(
-      "waitFor",
-      (request) => abortable(waitFor(request), run.signal),
-      request,
-    );
+    const answer = await callHook("waitFor", waitFor, request, signal);
     result = await answered(request, answer, () => execute(run, round, call, args, answer));
   }
-  const replaced = await callHook("afterTool", hooks.afterTool, { ...event, args, result });
+  const replaced = await callHook("afterTool", hooks.afterTool, { ...event, args, result }, signal);
   return { args, result: replaced?.result ?? result };
 }
 
@@ -167,6 +165,7 @@ async function execute(
   args: Record<string, unknown>,
   answer?: Answer,
 ): Promise<ToolResult> {
+  run.signal.throwIfAborted();
   const timeoutMs = run.toolkit.get(name)?.timeoutMs ?? run.settings.toolTimeoutMs;
   using scope = new Scope(run.signal);
   const late = new Error(`timed out after ${timeoutMs} ms`);
@@ -188,11 +187,16 @@ async function execute(
 }
 
 /**
- * The request of a suspended call as plain JSON, stamped with the call's id.
+ * The request of a suspended call as plain JSON, stamped with the call's id, and with the arguments
+ * where a hook changed them: what is approved is what runs.
  *
  * @throws {TypeError} if it is no request
  */
-function openRequest(result: ToolResult, toolCallId: string): PendingRequest | undefined {
+function openRequest(
+  result: ToolResult,
+  toolCallId: string,
+  toolArgs: Record<string, unknown> | undefined,
+): PendingRequest | undefined {
   const request: unknown = pendingOf(result);
   if (request === undefined) return undefined;
   if (
@@ -200,11 +204,15 @@ function openRequest(result: ToolResult, toolCallId: string): PendingRequest | u
   ) {
     throw new TypeError("it needs an id and a prompt");
   }
-  const data = isPlainObject(request.data) ? request.data : {};
-  return copyJson(
-    { ...request, data: { ...data, toolCallId } },
-    "request",
-  ) as unknown as PendingRequest;
+  if (request.data !== undefined && !isPlainObject(request.data)) {
+    throw new TypeError("its data must be an object");
+  }
+  const data = { ...request.data, toolCallId, ...(toolArgs !== undefined && { toolArgs }) };
+  return copyJson({ ...request, data }, "request") as unknown as PendingRequest;
+}
+
+function argumentsOfRequest({ data }: PendingRequest): Record<string, unknown> | undefined {
+  return isPlainObject(data?.toolArgs) ? data.toolArgs : undefined;
 }
 
 function failed(output: string): ToolResult {

@@ -9,8 +9,7 @@ import { ConversationConflictError, quote, StoreError, type ToolnexusError } fro
 import { equalJson, isPlainObject } from "./messages.ts";
 import { abortable, sleep } from "./scope.ts";
 import { balanceTranscript } from "./transcript/balance.ts";
-import { withoutRequests } from "./transcript/last_turn.ts";
-import { resultsOf } from "./transcript/read.ts";
+import { hasOnlyResults, withoutRequests } from "./transcript/last_turn.ts";
 import type { ConversationStore, Message, RepairReport, StyleName } from "./types.ts";
 
 /** How often a save is tried again after a conflict. */
@@ -123,17 +122,15 @@ export class Transaction {
   /** Reads what others have saved, and takes this turn's own part out of it. */
   async #rebase(): Promise<void> {
     this.#base = await this.#get();
-    const recorded = this.#recorded;
-    let others = this.#base;
-    const start = recorded.length === 0 ? -1 : lastIndexOf(this.#base, recorded);
-    if (start >= 0) {
-      others = this.#base.toSpliced(start, recorded.length);
-      // Results that others gave to this turn's open calls are left without their calls, and go.
-      const next = others.slice(start).find((message) => resultsOf(message).length === 0);
-      if (next !== undefined && next.role !== "user") throw new ConversationConflictError(this.#id);
+    const own = placeOf(this.#recorded, this.#base);
+    // Whoever went on with this turn has made it theirs.
+    if (own !== undefined && (this.#base[own.end]?.role ?? "user") !== "user") {
+      throw new ConversationConflictError(this.#id);
     }
+    const others = own === undefined
+      ? this.#base
+      : this.#base.toSpliced(own.start, own.end - own.start);
     this.#front = closedTranscript(others, this.#style).messages;
-    this.#recorded = [];
   }
 
   async #get(): Promise<readonly Message[]> {
@@ -151,7 +148,7 @@ export class Transaction {
       await this.#store.save(this.#id, messages, this.#base);
       this.#base = messages;
     } catch (error) {
-      throw isConflict(error) ? error : asStoreError("save", this.#id, error);
+      throw isConflict(error) ? asConflict(this.#id, error) : asStoreError("save", this.#id, error);
     }
   }
 }
@@ -165,15 +162,36 @@ function asStoreError(operation: "get" | "save", id: string, error: unknown): St
   return error instanceof StoreError ? error : new StoreError(operation, id, error);
 }
 
+function asConflict(id: string, error: unknown): ConversationConflictError {
+  return error instanceof ConversationConflictError
+    ? error
+    : new ConversationConflictError(id, { cause: error });
+}
+
 /** Whether a store refused a stale write, also a store that has its own copy of this package. */
 function isConflict(error: unknown): boolean {
   return error instanceof Error && (error as Partial<ToolnexusError>).code === "store_conflict";
 }
 
-/** Where a part stands in a transcript for the last time; -1 if it does not. */
-function lastIndexOf(transcript: readonly Message[], part: readonly Message[]): number {
-  for (let start = transcript.length - part.length; start >= 0; start--) {
-    if (part.every((message, index) => equalJson(transcript[start + index], message))) return start;
+/**
+ * Where a turn stands in a transcript, for the last time. Others may have given results to its open
+ * calls: whatever results stand between its messages or behind them belong to it.
+ */
+function placeOf(
+  turn: readonly Message[],
+  transcript: readonly Message[],
+): { start: number; end: number } | undefined {
+  const own = turn.filter((message) => !hasOnlyResults(message));
+  if (own.length === 0) return undefined;
+  for (let start = transcript.length - own.length; start >= 0; start--) {
+    let end = start;
+    const isHere = own.every((message) => {
+      while (end > start && end < transcript.length && hasOnlyResults(transcript[end]!)) end++;
+      return equalJson(transcript[end++], message);
+    });
+    if (!isHere) continue;
+    while (end < transcript.length && hasOnlyResults(transcript[end]!)) end++;
+    return { start, end };
   }
-  return -1;
+  return undefined;
 }

@@ -40,6 +40,7 @@ export interface Usage {
 
 /** A JSON Schema document (any draft the endpoint understands). */
 export interface JsonSchema {
+  /** A keyword of the schema. */
   readonly [keyword: string]: unknown;
 }
 

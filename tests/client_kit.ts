@@ -1,5 +1,6 @@
 // What the tests of the client have in common: clients with short defaults, transcripts as lines of
 // text, a store that writes down what it is given, a signal whose listeners are counted.
+import type { FakeTime } from "@std/testing/time";
 import {
   type Client,
   type ClientOptions,
@@ -174,4 +175,44 @@ export function countedSignal(): { controller: AbortController; listeners: () =>
     removeEventListener.apply(signal, args);
   };
   return { controller, listeners: () => listening.size };
+}
+
+/** A server that takes one request and never answers. */
+export interface SilentServer extends Disposable {
+  baseUrl: string;
+  /** A request is there. */
+  asked: Promise<void>;
+  /** The client has hung up. */
+  gone: Promise<void>;
+}
+
+/** Starts a server that writes `start`, if anything, and then stays silent until it is left. */
+export function silentServer(start = ""): SilentServer {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const asked = Promise.withResolvers<void>();
+  const gone = (async () => {
+    using connection = await listener.accept();
+    const buffer = new Uint8Array(65_536);
+    await connection.read(buffer);
+    await connection.write(new TextEncoder().encode(start));
+    asked.resolve();
+    // A client that hangs up may do so by a reset.
+    while (await connection.read(buffer).catch(() => null) !== null);
+  })();
+  gone.catch(() => {});
+  return {
+    baseUrl: `http://127.0.0.1:${listener.addr.port}/v1`,
+    asked: asked.promise,
+    gone,
+    [Symbol.dispose]: () => listener.close(),
+  };
+}
+
+/** Moves the clock from timer to timer until a promise is settled. */
+export async function throughTime<Value>(time: FakeTime, promise: Promise<Value>): Promise<Value> {
+  let isSettled = false;
+  const settled = () => void (isSettled = true);
+  promise.then(settled, settled);
+  while (!isSettled) await time.nextAsync();
+  return await promise;
 }

@@ -4,6 +4,7 @@ import { fromFileUrl, join } from "@std/path";
 import { conversationStoreContract } from "@toolnexus/client/testing";
 import { cappedStore } from "../examples/capped_store.ts";
 import { fileStore } from "../examples/file_store.ts";
+import { Session } from "./session.ts";
 
 const root = fromFileUrl(new URL("..", import.meta.url));
 const isLinux = Deno.build.os === "linux";
@@ -67,11 +68,30 @@ Deno.test("capped_store.ts keeps whole turns", async () => {
   ]);
 });
 
+Deno.test("compaction.ts stays within its budget and remembers what was summarized", async () => {
+  assertEquals(await outputOf("compaction.ts"), [
+    "apples: Noted. I was sent 1 messages.",
+    "bread: Noted. I was sent 3 messages.",
+    "cheese: Noted. I was sent 5 messages.",
+    "dates: Noted. I was sent 7 messages.",
+    "(6 messages are now: The user likes apples, bread, cheese.)",
+    "eggs: Noted. I was sent 4 messages.",
+    "figs: Noted. I was sent 6 messages.",
+    "(5 messages are now: The user likes apples, bread, cheese, dates, eggs.)",
+    "grapes: Noted. I was sent 4 messages.",
+    `user: "[Summary of earlier conversation]\\nThe user likes apples, bread, cheese, dates, eggs."`,
+    `user: "I like figs, by the way."`,
+    `assistant: "Noted. I was sent 6 messages."`,
+    `user: "I like grapes, by the way."`,
+    `assistant: "Noted. I was sent 4 messages."`,
+  ]);
+});
+
 const cappedContract = conversationStoreContract(() => cappedStore(Infinity), { abilities: [] });
 for (const { name, run } of cappedContract) Deno.test(`capped_store.ts: ${name}`, run);
 
 Deno.test("capped_store.ts parts no call from its result in either style", async () => {
-  const store = cappedStore(3);
+  const store = cappedStore(1);
   const seeded = { role: "system", content: "Be brief." };
   const prompt = { role: "user", content: "time?" };
   const use = { type: "tool_use", id: "toolu_1", name: "clock", input: {} };
@@ -334,82 +354,6 @@ async function outputOf(
   await using session = new Session(await commandOf(name), { ...spawning, env }, onChunk);
   assertEquals(await session.ended(), 0, session.errors);
   return session.output.trimEnd().split("\n");
-}
-
-/** A running program and what it has shown so far. One that hangs is killed. */
-class Session implements AsyncDisposable {
-  readonly process: Deno.ChildProcess;
-  output = "";
-  errors = "";
-  readonly #input: WritableStreamDefaultWriter<Uint8Array>;
-  readonly #reading: Promise<unknown>;
-  #wake = Promise.withResolvers<void>();
-  #isOver = false;
-  readonly #deadline = setTimeout(() => this.#kill(), 30_000);
-
-  constructor(
-    [program, ...args]: string[],
-    options: Deno.CommandOptions,
-    onChunk?: (chunk: string) => void,
-  ) {
-    const piped = { stdin: "piped", stdout: "piped", stderr: "piped" } as const;
-    this.process = new Deno.Command(program!, { ...options, ...piped, args }).spawn();
-    this.#input = this.process.stdin.getWriter();
-    const stdout = this.#read(this.process.stdout, (chunk) => {
-      this.output += chunk;
-      onChunk?.(chunk);
-    });
-    const stderr = this.#read(this.process.stderr, (chunk) => this.errors += chunk);
-    this.#reading = Promise.all([stdout, stderr]).then(() => {
-      this.#isOver = true;
-      this.#wake.resolve();
-    });
-  }
-
-  async type(text: string): Promise<void> {
-    await this.#input.write(new TextEncoder().encode(text));
-  }
-
-  async endOfInput(): Promise<void> {
-    await this.#input.close();
-  }
-
-  /** Waits until the output has this. */
-  async shows(expected: string | RegExp): Promise<void> {
-    const isShown = () =>
-      typeof expected === "string" ? this.output.includes(expected) : expected.test(this.output);
-    while (!isShown()) {
-      assert(!this.#isOver, `ended without showing ${expected}: ${this.output}${this.errors}`);
-      await this.#wake.promise;
-    }
-  }
-
-  /** The exit code, when everything is read. */
-  async ended(): Promise<number> {
-    await this.#reading;
-    return (await this.process.status).code;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    clearTimeout(this.#deadline);
-    this.#kill();
-    await this.#input.close().catch(() => {});
-    await this.#reading;
-    await this.process.status;
-  }
-
-  #kill(): void {
-    if (!this.#isOver) this.process.kill("SIGKILL");
-  }
-
-  async #read(stream: ReadableStream<Uint8Array>, take: (chunk: string) => void): Promise<void> {
-    const decoder = new TextDecoder();
-    for await (const chunk of stream) {
-      take(decoder.decode(chunk, { stream: true }));
-      this.#wake.resolve();
-      this.#wake = Promise.withResolvers();
-    }
-  }
 }
 
 async function temporaryFolder(): Promise<{ path: string } & AsyncDisposable> {

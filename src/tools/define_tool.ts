@@ -10,15 +10,20 @@ import { pending } from "../pending.ts";
 import type { Awaitable, JsonSchema, Tool, ToolContext, ToolResult } from "../types.ts";
 import type { FromSchema } from "./from_schema.ts";
 import {
+  argumentsSchema,
   isStandardSchema,
   issuesText,
   jsonSchemaOf,
   type StandardJsonSchema,
 } from "./standard_schema.ts";
 
-/** The type of the arguments that a schema describes. */
+/**
+ * The type of the arguments that a schema describes: what a Standard Schema makes of them, or what a
+ * JSON Schema says; an object of unknown values where it does not say.
+ */
 export type ArgumentsOf<Schema> = Schema extends StandardJsonSchema<infer _Input, infer Output>
   ? Output
+  : unknown extends FromSchema<Schema> ? Record<string, unknown>
   : FromSchema<Schema>;
 
 /** What {@linkcode defineTool} takes. */
@@ -99,16 +104,11 @@ export function defineTool<const Schema extends JsonSchema | StandardJsonSchema 
     throw new RangeError(`timeoutMs of tool ${name} must be above 0: ${quote(timeoutMs)}`);
   }
   const standard = isStandardSchema(inputSchema) ? inputSchema : undefined;
-  const json = standard !== undefined
-    ? jsonSchemaOf(standard, name)
-    : (inputSchema ?? NO_ARGUMENTS) as JsonSchema;
-  if (!isPlainObject(json)) {
-    throw new TypeError(`inputSchema of tool ${name} must be an object: ${quote(json)}`);
-  }
+  const json = standard !== undefined ? jsonSchemaOf(standard, name) : inputSchema ?? NO_ARGUMENTS;
   return {
     name,
     description,
-    inputSchema: json,
+    inputSchema: argumentsSchema(json, name),
     source: "native",
     timeoutMs,
     async execute(given, context = loneContext()) {
@@ -151,7 +151,7 @@ export function resultOf(value: unknown): ToolResult {
 }
 
 /** The context of a tool that is called outside a run. */
-function loneContext(): ToolContext {
+export function loneContext(): ToolContext {
   return {
     signal: new AbortController().signal,
     callId: `call_${crypto.randomUUID()}`,

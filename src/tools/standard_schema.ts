@@ -5,6 +5,7 @@
  * @module
  */
 
+import { quote, reasonOf } from "../errors.ts";
 import { isPlainObject } from "../messages.ts";
 import type { JsonSchema } from "../types.ts";
 
@@ -38,6 +39,7 @@ export interface StandardJsonSchema<Input = unknown, Output = Input> {
     ) => StandardResult<Output> | Promise<StandardResult<Output>>;
     /** The JSON Schema of what it accepts. */
     readonly jsonSchema: {
+      /** @throws if there is none */
       readonly input: (options: { readonly target: string }) => Record<string, unknown>;
     };
     /** The types; never there at run time. */
@@ -54,28 +56,57 @@ export function isStandardSchema(value: unknown): value is StandardJsonSchema {
 /**
  * The JSON Schema of a schema's input.
  *
- * @throws {TypeError} if it has none, or none of an object
+ * @throws {TypeError} if it has none
  */
-export function jsonSchemaOf(schema: StandardJsonSchema, name: string): JsonSchema {
+export function jsonSchemaOf(schema: StandardJsonSchema, name: string): unknown {
   const convert = schema["~standard"].jsonSchema?.input;
   if (typeof convert !== "function") {
     throw new TypeError(
       `inputSchema of tool ${name} has no JSON Schema form (~standard.jsonSchema)`,
     );
   }
-  const json = convert({ target: "draft-2020-12" });
-  if (!isPlainObject(json)) {
-    throw new TypeError(`inputSchema of tool ${name} has a JSON form that is no object`);
+  let json: unknown;
+  try {
+    json = convert({ target: "draft-2020-12" });
+  } catch (cause) {
+    throw new TypeError(`inputSchema of tool ${name} has no JSON Schema form: ${reasonOf(cause)}`, {
+      cause,
+    });
   }
+  if (!isPlainObject(json)) return json;
   // The dialect is the endpoint's affair, and some endpoints refuse the keyword.
   const { $schema: _, ...rest } = json;
   return rest;
 }
 
+/**
+ * A schema of arguments. They are always an object, and providers want that said.
+ *
+ * @throws {TypeError} if it describes something else
+ */
+export function argumentsSchema(json: unknown, name: string): JsonSchema {
+  if (!isPlainObject(json)) {
+    throw new TypeError(`inputSchema of tool ${name} must be an object: ${quote(json)}`);
+  }
+  const { type = "object" } = json;
+  if (type !== "object") {
+    throw new TypeError(`inputSchema of tool ${name} must be of type "object": ${quote(type)}`);
+  }
+  return json.type === type ? json : { type, ...json };
+}
+
 /** The problems in one text that a model can mend its call by. */
 export function issuesText(issues: readonly StandardIssue[]): string {
   return issues.map(({ message, path }) => {
-    const place = (path ?? []).map((part) => String(typeof part === "object" ? part.key : part));
-    return place.length > 0 ? `${place.join(".")}: ${message}` : message;
+    const place = placeOf(path ?? []);
+    // Some libraries name the place themselves.
+    return place === "" || message.startsWith(`${place} `) ? message : `${place}: ${message}`;
   }).join("; ");
+}
+
+/** `orders[0].city`. */
+function placeOf(path: NonNullable<StandardIssue["path"]>): string {
+  return path.map((part) => typeof part === "object" ? part.key : part)
+    .map((key) => typeof key === "number" ? `[${key}]` : `.${String(key)}`)
+    .join("").replace(/^\./, "");
 }

@@ -14,7 +14,7 @@ import {
   toGemini,
   toOpenAI,
 } from "./declarations.ts";
-import { resultOf } from "./define_tool.ts";
+import { loneContext, resultOf } from "./define_tool.ts";
 
 /** Something that brings tools: an MCP connection, a folder of skills, your own. */
 export interface ToolSourceProvider {
@@ -45,15 +45,18 @@ export class Toolkit implements AsyncDisposable {
   readonly #tools = new Map<string, Tool>();
   readonly #sources: readonly ToolSourceProvider[];
   readonly #disabled: ReadonlySet<string>;
-  #isClosed = false;
+  #closing: Promise<void> | undefined;
 
   /** Use {@linkcode createToolkit}. */
-  constructor(options: ToolkitOptions = {}) {
-    this.#sources = options.sources ?? [];
-    this.#disabled = new Set(options.disableTools);
-    const brought = this.#sources.flatMap((source) => source.tools())
+  constructor({ tools = [], sources = [], disableTools = [] }: ToolkitOptions = {}) {
+    for (const [name, list] of Object.entries({ tools, sources, disableTools })) {
+      if (!Array.isArray(list)) throw new TypeError(`${name} must be an array: ${quote(list)}`);
+    }
+    this.#sources = sources;
+    this.#disabled = new Set(disableTools);
+    const brought = sources.flatMap((source) => source.tools())
       .sort((a, b) => (ORDER[a.source] ?? 2) - (ORDER[b.source] ?? 2));
-    this.register(...brought, ...(options.tools ?? []));
+    this.register(...brought, ...tools);
   }
 
   /** The tools, in the order in which they are declared. */
@@ -82,11 +85,11 @@ export class Toolkit implements AsyncDisposable {
     return this;
   }
 
-  /** Runs a tool; an unknown name and a throw are error results. */
+  /** Runs a tool, also outside a run; an unknown name and a throw are error results. */
   async execute(
     name: string,
     args: Record<string, unknown>,
-    context: ToolContext,
+    context: ToolContext = loneContext(),
   ): Promise<ToolResult> {
     const tool = this.#tools.get(name);
     if (tool === undefined) return { output: `unknown tool: ${name}`, isError: true };
@@ -124,13 +127,15 @@ export class Toolkit implements AsyncDisposable {
   }
 
   /**
-   * Closes every source, also when one of them fails to.
+   * Closes every source, also when one of them fails to; once, however often it is called.
    *
    * @throws {AggregateError} with what failed
    */
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+  close(): Promise<void> {
+    return this.#closing ??= this.#close();
+  }
+
+  async #close(): Promise<void> {
     const outcomes = await Promise.allSettled(this.#sources.map(async (s) => await s.close?.()));
     const errors = outcomes.filter((outcome) => outcome.status === "rejected")
       .map((outcome) => outcome.reason);

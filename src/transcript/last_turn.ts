@@ -6,6 +6,7 @@
 
 import { isPlainObject } from "../messages.ts";
 import type { Message, PendingRequest } from "../types.ts";
+import { INTERRUPTED } from "./balance.ts";
 import {
   callsOf,
   isResultBlock,
@@ -65,15 +66,20 @@ export function lastTurn(transcript: readonly Message[]): LastTurn {
 }
 
 /**
- * The transcript with its open requests closed: nobody will answer them any more. Messages without
- * one stay the same objects.
+ * The transcript with its open requests closed: nobody will answer them any more. A call that was
+ * claimed and is still without a result was interrupted. Messages without either stay the same
+ * objects.
  */
 export function withoutRequests(transcript: readonly Message[]): Message[] {
-  return transcript.map((message) => {
-    if (!resultParts(message).some((part) => part.pending !== undefined)) return message;
+  const end = transcript.findLastIndex((message) => !hasOnlyResults(message)) + 1;
+  return transcript.map((message, index) => {
+    const isAtEnd = index >= end;
+    const isOpen = (part: Part) => part.pending !== undefined || (isAtEnd && isClaim(part));
+    if (!resultParts(message).some(isOpen)) return message;
     if (isResultMessage(message)) return closed(message) as Message;
-    const content = (message.content as unknown[]).map((block) =>
-      isResultBlock(block) ? closed(block) : block
+    const blocks = message.content as unknown[];
+    const content = blocks.map((block) =>
+      isResultBlock(block) && isOpen(block) ? closed(block) : block
     );
     return { ...message, content };
   });
@@ -82,9 +88,20 @@ export function withoutRequests(transcript: readonly Message[]): Message[] {
 function closed(part: Part): Part {
   const { pending: _, ...rest } = part;
   const request = requestOf(part);
-  if (request === undefined) return rest;
-  const isBlock = isResultBlock(part);
-  return { ...rest, content: declined(request), ...(isBlock && { is_error: true }) };
+  if (request === undefined && part.pending !== undefined) return rest;
+  const content = request === undefined ? INTERRUPTED : declined(request);
+  return { ...rest, content, ...(isResultBlock(part) && { is_error: true }) };
+}
+
+const CLAIM = "resuming: ";
+
+/** What stands in the place of a result from the claim of a call until it has run. */
+export function claimOf(request: PendingRequest): string {
+  return CLAIM + request.prompt;
+}
+
+function isClaim({ content }: Part): boolean {
+  return typeof content === "string" && content.startsWith(CLAIM);
 }
 
 /** What the model is told of a request that was not granted. */
@@ -93,13 +110,14 @@ export function declined(request: PendingRequest): string {
 }
 
 /** The result messages or blocks of a message. */
-function resultParts(message: Message): readonly Part[] {
+export function resultParts(message: Message): readonly Part[] {
   if (isResultMessage(message)) return [message];
   if (message.role !== "user" || !Array.isArray(message.content)) return [];
   return message.content.filter(isResultBlock);
 }
 
-function hasOnlyResults(message: Message): boolean {
+/** Whether a message holds tool results and nothing else. */
+export function hasOnlyResults(message: Message): boolean {
   if (isResultMessage(message)) return true;
   const { content } = message;
   return message.role === "user" && Array.isArray(content) && content.length > 0 &&

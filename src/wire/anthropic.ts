@@ -72,6 +72,13 @@ export const anthropic: Style = {
 
   decoder: () => new AnthropicDecoder(),
 
+  /** https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use#forcing-tool-use */
+  toolChoice(choice) {
+    const name = textOrUndefined(objectOf(objectOf(choice)?.function)?.name);
+    if (name !== undefined) return { type: "tool", name };
+    return { type: choice === "required" ? "any" : choice };
+  },
+
   results(_answer: Message, results: readonly CallResult[]): Message[] {
     if (results.length === 0) return [];
     const blocks = results.map(({ id, content, isError, pending }) => ({

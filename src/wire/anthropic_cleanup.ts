@@ -61,7 +61,9 @@ function sendableBlock(block: Block): Block | undefined {
     case "text":
       return typeof block.text === "string" && block.text.trim() !== "" ? block : undefined;
     case "thinking":
-      return textOrUndefined(block.signature) === undefined ? undefined : block;
+      return typeof block.thinking === "string" && textOrUndefined(block.signature) !== undefined
+        ? block
+        : undefined;
     case "redacted_thinking":
       return textOrUndefined(block.data) === undefined ? undefined : block;
     case "tool_use":
@@ -72,7 +74,7 @@ function sendableBlock(block: Block): Block | undefined {
     case "tool_result":
       return sendableResult(block);
     default:
-      return block;
+      return textOrUndefined(block.type) === undefined ? undefined : block;
   }
 }
 

@@ -6,8 +6,9 @@
  */
 
 import { StreamError } from "../errors.ts";
+import { equalJson } from "../messages.ts";
 import type { StreamEvent } from "../types.ts";
-import { objectOf, type StreamDecoder, textOrUndefined } from "./style.ts";
+import { argumentsText, objectOf, type StreamDecoder, textOrUndefined } from "./style.ts";
 
 type Block = Record<string, unknown>;
 
@@ -21,6 +22,8 @@ export class AnthropicDecoder implements StreamDecoder {
   /** In the order in which the blocks began. */
   #blocks: Block[] = [];
   #byIndex = new Map<unknown, Block>();
+  /** Indexes of blocks that have ended. */
+  #stopped = new Set<unknown>();
   /** The JSON text of a block's input, while it grows. */
   #inputs = new Map<Block, string>();
 
@@ -41,6 +44,7 @@ export class AnthropicDecoder implements StreamDecoder {
       case "content_block_stop":
         // Some gateways use one index for every block.
         this.#byIndex.delete(data.index);
+        this.#stopped.add(data.index);
         break;
       case "message_delta": {
         const delta = objectOf(data.delta) ?? {};
@@ -64,11 +68,12 @@ export class AnthropicDecoder implements StreamDecoder {
     for (const [block, text] of this.#inputs) {
       if (text !== "") block.input = parsedOrText(text);
     }
+    const blocks = this.#blocks.filter((block, index) => !this.#isRepeated(block, index));
     const hasBegun = this.#blocks.length > 0 || Object.keys(this.#message).length > 0;
     return {
       ...this.#message,
       ...this.#stop,
-      ...(hasBegun && { content: this.#blocks }),
+      ...(hasBegun && { content: blocks }),
       usage: this.#usage,
     };
   }
@@ -87,6 +92,7 @@ export class AnthropicDecoder implements StreamDecoder {
     const block = { ...given };
     this.#blocks.push(block);
     this.#byIndex.set(index, block);
+    this.#stopped.delete(index);
     const text = textOrUndefined(block.text), thinking = textOrUndefined(block.thinking);
     if (block.type === "text" && text !== undefined) events.push({ type: "text", delta: text });
     if (block.type === "thinking" && thinking !== undefined) {
@@ -111,12 +117,14 @@ export class AnthropicDecoder implements StreamDecoder {
         }
         break;
       case "signature_delta":
-        block.signature = delta.signature;
+        // A gateway may have told it with the start of the block already.
+        if (block.signature !== delta.signature) append(block, "signature", delta.signature);
         break;
       case "input_json_delta":
-        if (typeof delta.partial_json === "string") {
-          this.#inputs.set(block, (this.#inputs.get(block) ?? "") + delta.partial_json);
-        }
+        this.#inputs.set(
+          block,
+          (this.#inputs.get(block) ?? "") + argumentsText(delta.partial_json),
+        );
         break;
       case "citations_delta":
         block.citations = [
@@ -129,15 +137,23 @@ export class AnthropicDecoder implements StreamDecoder {
     }
   }
 
+  /** Whether a call is only begun again: it has no input of its own, or that of the first one. */
+  #isRepeated(block: Block, index: number): boolean {
+    if (block.type !== "tool_use" || block.id === undefined) return false;
+    const first = this.#blocks.findIndex(({ type, id }) => type === "tool_use" && id === block.id);
+    if (first === index) return false;
+    return !this.#inputs.get(block)?.trim() || equalJson(this.#blocks[first], block);
+  }
+
   /** The block that a delta is about: by its index, else the latest, else one that was not started. */
   #blockOf(index: unknown, delta: Record<string, unknown>): Block {
     const known = index === undefined ? this.#blocks.at(-1) : this.#byIndex.get(index);
     if (known !== undefined) return known;
-    if (delta.type === "input_json_delta") {
-      // Which call it belongs to cannot be told: no tool may run with it, or without it.
+    // Which call arguments belong to cannot be told then: no tool may run with or without them.
+    if (delta.type === "input_json_delta" || this.#stopped.has(index)) {
       throw new StreamError(
         "stream_malformed",
-        "LLM answer has arguments of a call that never began",
+        "LLM answer has a piece of a block that is not open",
       );
     }
     const block: Block = delta.type === "thinking_delta"
@@ -150,6 +166,7 @@ export class AnthropicDecoder implements StreamDecoder {
 }
 
 function append(block: Block, key: string, piece: unknown): void {
+  if (piece === null || piece === undefined) return;
   const before = block[key];
   block[key] = typeof before === "string" && typeof piece === "string" ? before + piece : piece;
 }

@@ -70,6 +70,8 @@ export const openai: Style = {
 
   decoder: () => new OpenAIDecoder(),
 
+  toolChoice: (choice) => choice,
+
   results(answer: Message, results: readonly CallResult[]): Message[] {
     const isLegacy = objectOf(answer.function_call) !== undefined &&
       !Array.isArray(answer.tool_calls);

@@ -6,19 +6,49 @@
  */
 
 import type { StreamEvent } from "../types.ts";
-import { objectOf, type StreamDecoder, textOrUndefined } from "./style.ts";
+import { argumentsText, objectOf, type StreamDecoder, textOrUndefined } from "./style.ts";
 
 /** A call that is still growing. */
-interface GrowingCall {
-  id: string;
+class GrowingCall {
+  id = "";
   /** Deltas can name it by any of these. */
-  indexes: Set<number>;
-  name: string;
-  arguments: string;
+  readonly indexes = new Set<number>();
+  name = "";
+  arguments = "";
   /** What else the provider sent with it, such as `extra_content`. */
-  extra: Record<string, unknown>;
+  readonly extra: Record<string, unknown> = {};
   /** What else it sent with the name and the arguments. */
-  functionExtra: Record<string, unknown>;
+  readonly functionExtra: Record<string, unknown> = {};
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
+
+  /** Whether the outermost bracket of the arguments has closed. */
+  hasWholeArguments = false;
+
+  /** A name comes whole, whole again with each delta, or in pieces before the arguments. */
+  addName(name: string): void {
+    if (this.name === "" || name.startsWith(this.name)) this.name = name;
+    else if (this.arguments === "") this.name += name;
+  }
+
+  /** Looks at each character once: arguments can come in very many pieces. */
+  addArguments(text: string): void {
+    this.arguments += text;
+    for (let index = 0; index < text.length; index++) {
+      const character = text[index];
+      if (this.#isInString) {
+        if (this.#isEscaped) this.#isEscaped = false;
+        else if (character === "\\") this.#isEscaped = true;
+        else if (character === '"') this.#isInString = false;
+      } else if (character === '"') this.#isInString = true;
+      else if (character === "{" || character === "[") this.#depth++;
+      else if (character === "}" || character === "]") {
+        this.#depth--;
+        this.hasWholeArguments = this.#depth === 0;
+      }
+    }
+  }
 }
 
 /** Keys of a delta that carry the next piece of a text; any other key carries a whole value. */
@@ -35,6 +65,8 @@ export class OpenAIDecoder implements StreamDecoder {
   #finishReason: unknown = null;
   #message: Record<string, unknown> = {};
   #calls: GrowingCall[] = [];
+  /** The one call of the form before `tool_calls`. */
+  #functionCall: GrowingCall | undefined;
 
   push(data: Record<string, unknown>, _event: string, events: StreamEvent[]): void {
     if (this.#envelope.id === undefined && data.id !== undefined) {
@@ -68,6 +100,10 @@ export class OpenAIDecoder implements StreamDecoder {
     const message: Record<string, unknown> = { role: "assistant", content: null, ...this.#message };
     const calls = settleCalls(this.#calls);
     if (calls.length > 0) message.tool_calls = calls;
+    if (this.#functionCall !== undefined) {
+      const { name, arguments: text } = this.#functionCall;
+      message.function_call = { name, arguments: text };
+    }
     const choice = { index: 0, message, finish_reason: this.#finishReason };
     return {
       ...this.#envelope,
@@ -134,14 +170,11 @@ export class OpenAIDecoder implements StreamDecoder {
     this.#message.content = content;
   }
 
-  /** The form before `tool_calls`: one call, without an id. */
   #addFunctionCall(delta: Record<string, unknown> | undefined): void {
-    if (delta === undefined) return;
-    const before = objectOf(this.#message.function_call);
-    this.#message.function_call = {
-      name: `${before?.name ?? ""}${textOrUndefined(delta.name) ?? ""}`,
-      arguments: `${before?.arguments ?? ""}${argumentsText(delta.arguments)}`,
-    };
+    const call = this.#functionCall ??= new GrowingCall();
+    const name = textOrUndefined(delta?.name);
+    if (name !== undefined) call.addName(name);
+    call.addArguments(argumentsText(delta?.arguments));
   }
 
   #addCall(delta: Record<string, unknown> | undefined): void {
@@ -157,21 +190,24 @@ export class OpenAIDecoder implements StreamDecoder {
       call = undefined;
     }
     if (call === undefined) {
-      call = { id: "", indexes: new Set(), name: "", arguments: "", extra: {}, functionExtra: {} };
+      call = new GrowingCall();
       this.#calls.push(call);
     }
     if (id !== undefined) call.id = id;
     if (index !== undefined) call.indexes.add(index);
-    if (name !== undefined) addName(call, name);
-    call.arguments += text;
+    if (name !== undefined) call.addName(name);
+    call.addArguments(text);
     Object.assign(call.extra, extra);
     Object.assign(call.functionExtra, functionExtra);
   }
 
   /** The call that a delta is about: by its id, then by its index, then the latest. */
   #callOf(id: string | undefined, index: number | undefined): GrowingCall | undefined {
-    const byId = id && this.#calls.findLast((call) => call.id === id);
-    if (byId) return byId;
+    if (id !== undefined) {
+      const same = this.#calls.filter((call) => call.id === id);
+      const known = same.findLast((call) => index !== undefined && call.indexes.has(index));
+      if (same.length > 0) return known ?? same.at(-1);
+    }
     const open = index === undefined
       ? this.#calls.at(-1)
       : this.#calls.findLast((call) => call.indexes.has(index));
@@ -193,19 +229,7 @@ function opensAnother(
     return true;
   }
   const isNew = delta.text.trim() !== "" || (delta.name !== call.name && delta.id !== call.id);
-  return isNew && isJson(call.arguments);
-}
-
-/** A name comes whole, whole again with each delta, or in pieces before the arguments. */
-function addName(call: GrowingCall, name: string): void {
-  if (call.name === "" || name.startsWith(call.name)) call.name = name;
-  else if (call.arguments === "") call.name += name;
-}
-
-/** Arguments are a text; what is sent as a value is taken as its JSON. */
-function argumentsText(given: unknown): string {
-  if (typeof given === "string") return given;
-  return given === undefined || given === null ? "" : JSON.stringify(given);
+  return isNew && call.hasWholeArguments;
 }
 
 /**
@@ -218,8 +242,8 @@ function settleCalls(growing: GrowingCall[]): Record<string, unknown>[] {
     const same = call.id === "" ? undefined : calls.find((before) => before.id === call.id);
     if (same === undefined) calls.push(call);
     else if (same.arguments === call.arguments || call.arguments.trim() === "") continue;
-    else if (isJson(same.arguments)) calls.push(call);
-    else same.arguments += call.arguments;
+    else if (same.hasWholeArguments) calls.push(call);
+    else same.addArguments(call.arguments);
   }
   return calls.map(({ id, name, arguments: text, extra, functionExtra }) => ({
     id,
@@ -227,13 +251,4 @@ function settleCalls(growing: GrowingCall[]): Record<string, unknown>[] {
     function: { name, arguments: text, ...functionExtra },
     ...extra,
   }));
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -46,6 +46,8 @@ export interface RequestSettings {
   /** Made at the first request: the key may have to be looked up. */
   headers(): Record<string, string>;
   fetch: typeof fetch;
+  /** Whether `fetch` is the host's own: then it may be deaf to its signal. */
+  isHostFetch: boolean;
   retries: number;
   retryBaseMs: number;
   maxRetryDelayMs: number;
@@ -101,13 +103,14 @@ function retryDelay(
   const provider = error instanceof ProviderError ? error : undefined;
   const retryable = !hasShown &&
     (provider?.retryable ?? (error.code === "timeout" || error.code === "stream_truncated"));
-  const verdict = settings.onError?.({
+  const info = {
     status: provider?.status || undefined,
     code: provider?.providerCode,
     error,
     attempt,
     retryable,
-  }) ?? (retryable ? "retry" : "fail");
+  };
+  const verdict = settings.onError?.(info) ?? (retryable ? "retry" : "fail");
   if (verdict !== "retry" || hasShown || attempt >= settings.retries) return undefined;
   const asked = provider?.retryAfterMs;
   if (asked !== undefined) return asked > settings.maxRetryDelayMs ? undefined : asked;
@@ -140,15 +143,17 @@ class Sending {
     const { signal } = this.#scope;
     // A plain answer is silent while it is being made; a stream that is silent is broken.
     if (streaming) this.#listen();
-    const response = await abortable(fetch(url, { ...init, signal, redirect: "manual" }), signal);
+    const response = await this.#within(fetch(url, { ...init, signal, redirect: "manual" }));
     this.#response = response;
     this.#listen();
     if (!response.ok) await this.#refuse(response);
     const isStream = response.headers.get("content-type")?.includes("text/event-stream");
     const payload = isStream || streaming || !response.headers.has("content-length")
       ? yield* this.#readPieces(response)
-      : this.#parse(await abortable(response.text(), signal));
+      : this.#parse(await this.#within(response.text()));
     const answer = this.#read(style, payload);
+    // What was shown is the answer, in the order in which it came.
+    if (this.hasShown) answer.text = this.#progress.text;
     // A plain answer to a streaming request is a stream of one piece.
     if (streaming && !this.hasShown) {
       const { reasoning, text } = answer;
@@ -162,9 +167,15 @@ class Sending {
   explain(thrown: unknown): ToolnexusError {
     const error = this.#scope.signal.aborted ? this.#scope.signal.reason : thrown;
     if (error instanceof ToolnexusError) return error;
-    const said = reasonOf(error), reason = this.#settings.redact(said);
-    // What fetch throws can repeat the whole URL, and a key in it.
-    const cause = reason === said ? error : new TypeError(reason);
+    // What fetch throws can repeat the whole URL, and a key in it; its cause says what happened.
+    const said = causesOf(error).map(reasonOf);
+    const reason = this.#settings.redact(said.at(-1)!);
+    const isClean = said.every((text) => this.#settings.redact(text) === text);
+    const cause = isClean ? error : new TypeError(reason);
+    if (this.hasShown) {
+      const broken = `LLM answer broke off: ${reason}`;
+      return new StreamError("stream_truncated", broken, { cause });
+    }
     const details = { status: 0, retryable: true };
     return new ProviderError(`LLM request failed: ${reason}`, details, { cause });
   }
@@ -173,6 +184,11 @@ class Sending {
     this.#scope[Symbol.dispose]();
     const body = this.#response?.body;
     if (body && !body.locked) body.cancel().catch(() => {});
+  }
+
+  /** Waits no longer than the signal allows, whoever it is that does the work. */
+  async #within<Value>(work: Promise<Value>): Promise<Value> {
+    return this.#settings.isHostFetch ? await abortable(work, this.#scope.signal) : await work;
   }
 
   #listen(): void {
@@ -281,6 +297,14 @@ class Sending {
 
   /** The payload of a whole body: JSON, or an event stream under another name. */
   #parse(body: string): Record<string, unknown> {
+    const payload = body.startsWith("{") ? objectOf(parsed(body)) : undefined;
+    if (payload === undefined) return this.#parseOdd(body);
+    if (isCarriedError(payload)) return this.#fail({ payload, isFirst: true });
+    return payload;
+  }
+
+  /** A body that does not begin as JSON should, or is none. */
+  #parseOdd(body: string): Record<string, unknown> {
     const text = body.trim();
     if (text === "") return this.#fail({ summary: "the answer is empty" });
     if (/^(data|event|id|retry|:)/.test(text)) {
@@ -290,17 +314,28 @@ class Sending {
       for (const _ of this.#show(stream)) { /* nobody watches a plain request */ }
       return stream.payload();
     }
-    let payload: Record<string, unknown> | undefined;
-    try {
-      payload = objectOf(JSON.parse(text));
-    } catch { /* told below */ }
-    if (payload === undefined) {
-      return this.#fail({
-        body,
-        summary: text.startsWith("<") ? undefined : "the answer is no JSON object",
-      });
-    }
-    if (isCarriedError(payload)) return this.#fail({ payload, isFirst: true });
-    return payload;
+    if (text !== body && text.startsWith("{")) return this.#parse(text);
+    const summary = text.startsWith("<") ? undefined : "the answer is no JSON object";
+    return this.#fail({ body, summary });
+  }
+}
+
+/** An error, its cause, the cause of that, and so on. */
+function causesOf(error: unknown): unknown[] {
+  const causes = [error];
+  for (
+    let cause = error;
+    cause instanceof Error && cause.cause !== undefined && causes.length < 10;
+  ) {
+    causes.push(cause = cause.cause);
+  }
+  return causes;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

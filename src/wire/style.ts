@@ -88,6 +88,8 @@ export interface Style {
    */
   read(payload: Record<string, unknown>): Answer;
   decoder(): StreamDecoder;
+  /** A tool choice of the OpenAI shape in this one. */
+  toolChoice(choice: unknown): unknown;
   /** The messages that carry the results of an assistant message's calls. */
   results(answer: Message, results: readonly CallResult[]): Message[];
 }
@@ -110,6 +112,12 @@ export function objectOf(value: unknown): Record<string, unknown> | undefined {
 /** `value` if it is a non-empty string. */
 export function textOrUndefined(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** The arguments of a call are a text; what is sent as a value is taken as its JSON. */
+export function argumentsText(given: unknown): string {
+  if (typeof given === "string") return given;
+  return given === undefined || given === null ? "" : JSON.stringify(given);
 }
 
 /** An id for a call that came without one. */

@@ -12,7 +12,9 @@ const BUFFER_BYTES = 16_384;
 
 /** A reader of UTF-8 text that ends with its signal. Dispose it: that lets go of the body. */
 export class TextReader implements Disposable {
-  readonly #decoder = new TextDecoder();
+  /** Deno's decoder drops a byte order mark wherever a piece begins with it, so it is told not to. */
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  #isAtStart = true;
   readonly #signal: AbortSignal;
   readonly #byob: ReadableStreamBYOBReader | undefined;
   readonly #plain: ReadableStreamDefaultReader<Uint8Array> | undefined;
@@ -37,7 +39,12 @@ export class TextReader implements Disposable {
       ? await this.#byob.read(new Uint8Array(this.#buffer))
       : await this.#plain!.read();
     if (this.#byob !== undefined && value !== undefined) this.#buffer = value.buffer as ArrayBuffer;
-    if (!done) return this.#decoder.decode(value, { stream: true });
+    if (!done) {
+      const text = this.#decoder.decode(value, { stream: true });
+      if (!this.#isAtStart || text === "") return text;
+      this.#isAtStart = false;
+      return text.startsWith("\ufeff") ? text.slice(1) : text;
+    }
     if (this.#signal.aborted) throw this.#signal.reason;
     // A character that was cut off at the end shows as U+FFFD.
     return this.#decoder.decode() || undefined;

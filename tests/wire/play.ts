@@ -10,7 +10,7 @@ import {
   type Toolkit,
   ToolnexusError,
 } from "../../mod.ts";
-import { type ClientSetup, finalAnswer, type Fixture, type Json, rawAnswer } from "./fixture.ts";
+import { finalAnswer, type Fixture, type Json, rawAnswer } from "./fixture.ts";
 import { RawServer } from "./raw_server.ts";
 
 /** The key of every fixture that does not say otherwise: no error may show it. */
@@ -50,7 +50,7 @@ export interface Observed {
 
 /** Plays a fixture, with its streams as written or one byte a network chunk. */
 export async function play(fixture: Fixture, byteByByte: boolean): Promise<Observed> {
-  const { style, mode, client: setup = {}, limitMs = LIMIT_MS } = fixture;
+  const { mode, client: setup = {}, limitMs = LIMIT_MS } = fixture;
   const script = [...fixture.server];
   await using server = new RawServer(({ url, body }) => {
     const asked = /\/messages(\?|$)/.test(url) ? "anthropic" : "openai";

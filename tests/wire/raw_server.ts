@@ -15,8 +15,11 @@ export interface RawAnswer {
   /** With `isStream` in HTTP chunks, otherwise with a content-length. */
   pieces: Piece[];
   isStream: boolean;
-  /** How it ends: as it should, by a broken connection, with silence, or before it begins. */
-  end: "whole" | "reset" | "silence" | "nothing";
+  /**
+   * How it ends: as it should, by a broken connection, with silence; or it does not begin: `nothing`
+   * closes the connection, `never` leaves it open.
+   */
+  end: "whole" | "reset" | "silence" | "nothing" | "never";
 }
 
 /** A request as the server saw it. */
@@ -99,6 +102,7 @@ export class RawServer implements AsyncDisposable {
 
   async #respond(connection: Deno.TcpConn, answer: RawAnswer, gone: Promise<void>) {
     if (answer.end === "nothing") return;
+    if (answer.end === "never") return await gone;
     const { pieces, isStream } = answer;
     const length = pieces.reduce((sum, { bytes }) => sum + bytes.length, 0);
     const head = [`HTTP/1.1 ${answer.status} -`, "connection: close"];

@@ -1,0 +1,124 @@
+/**
+ * One call to the provider, OpenAI shapes in and out, whatever the endpoint speaks.
+ *
+ * @module
+ */
+
+import { quote } from "./errors.ts";
+import { askModel } from "./loop.ts";
+import { copyMessages, isPlainObject } from "./messages.ts";
+import type { CallOptions, Settings } from "./options.ts";
+import { Run } from "./run.ts";
+import { runScope } from "./run_scope.ts";
+import type { OpenAITool } from "./tools/declarations.ts";
+import { Toolkit, toolkitOf } from "./tools/toolkit.ts";
+import { closedTranscript } from "./transaction.ts";
+import { leadingSystem } from "./transcript/system.ts";
+import type { JsonSchema, Message, Tool, Usage } from "./types.ts";
+
+/** What {@linkcode Client.translate} takes. */
+export interface TranslateRequest extends CallOptions {
+  /** The transcript, in the OpenAI shape. A leading system message is taken for the system prompt. */
+  messages: readonly Message[];
+  /** Tools that the model may call, declared in the OpenAI shape. Nothing is run. @default [] */
+  tools?: readonly OpenAITool[] | undefined;
+  /** `auto`, `none`, `required`, or `{ type: "function", function: { name } }`. */
+  toolChoice?: unknown;
+  /** The system prompt. @default the transcript's, else the client's */
+  system?: string | undefined;
+  /** The most tokens of the answer. @default the client's */
+  maxTokens?: number | undefined;
+}
+
+/** What {@linkcode Client.translate} gives. */
+export interface TranslateResult {
+  /** The text of the answer. */
+  text: string;
+  /** The calls that the model makes, with their arguments as JSON text. */
+  toolCalls: { id: string; name: string; arguments: string }[];
+  /** `tool_calls` whenever there is a call. */
+  finishReason: "tool_calls" | "length" | "content_filter" | "stop";
+  /** Tokens of this call. */
+  usage: Usage;
+  /** The model that was asked. */
+  model: string;
+  /** The provider's decoded payload. */
+  raw: unknown;
+}
+
+const FINISH_REASONS: Record<string, TranslateResult["finishReason"]> = {
+  length: "length",
+  max_tokens: "length",
+  model_context_window_exceeded: "length",
+  content_filter: "content_filter",
+  refusal: "content_filter",
+};
+
+/** Makes the one call. Hooks and retries are those of a run; no tool runs, no store is touched. */
+export async function translate(
+  settings: Settings,
+  request: TranslateRequest,
+): Promise<TranslateResult> {
+  const { tools = [], toolkit, toolChoice, maxTokens, signal } = request;
+  const messages = copyMessages(request.messages);
+  const { style } = settings;
+  const declared = new Toolkit({
+    tools: [...toolkitOf(toolkit).tools(), ...tools.map(declaredTool)],
+  });
+  using scope = runScope(signal, settings.timeoutMs);
+  const run = new Run({
+    settings: {
+      ...settings,
+      systemPrompt: request.system ?? (leadingSystem(messages) > 0 ? "" : settings.systemPrompt),
+      maxTokens: maxTokens ?? settings.maxTokens,
+      requestParams: {
+        // An endpoint of this very style gets the declarations as they are.
+        ...(style.name === "openai" && tools.length > 0 &&
+          { tools: [...toolkitOf(toolkit).toOpenAI(), ...tools] }),
+        ...(toolChoice !== undefined && { tool_choice: style.toolChoice(toolChoice) }),
+        ...settings.requestParams,
+      },
+    },
+    toolkit: declared,
+    history: closedTranscript(messages, style.name).messages,
+    prompt: [],
+    conversationId: undefined,
+    signal: scope.signal,
+    streaming: false,
+    progress: { text: "" },
+  });
+  const events = askModel(run);
+  for (;;) {
+    const step = await events.next();
+    if (!step.done) continue;
+    const { text, calls, finishReason, usage, payload } = step.value;
+    return {
+      text,
+      toolCalls: calls.map(({ id, name, arguments: given }) => ({
+        id,
+        name,
+        arguments: typeof given === "string" ? given : JSON.stringify(given ?? {}),
+      })),
+      finishReason: calls.length > 0 ? "tool_calls" : FINISH_REASONS[finishReason] ?? "stop",
+      usage,
+      model: settings.model,
+      raw: payload,
+    };
+  }
+}
+
+/** A declaration as a tool, which is never run. */
+function declaredTool(declaration: OpenAITool): Tool {
+  const { name, description = "", parameters } = declaration?.function ?? {};
+  if (typeof name !== "string" || name === "") {
+    throw new TypeError(`tools must be declared as OpenAI functions: ${quote(declaration)}`);
+  }
+  const inputSchema: JsonSchema = isPlainObject(parameters) ? parameters : { type: "object" };
+  return {
+    name,
+    description,
+    inputSchema,
+    source: "custom",
+    execute: () => ({ output: "not executed", isError: true }),
+  };
+}

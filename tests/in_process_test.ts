@@ -1,0 +1,136 @@
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import {
+  createInProcessClient,
+  defineTool,
+  type InProcessRequest,
+  type InProcessResponse,
+  ProviderError,
+  RunAbortedError,
+} from "../mod.ts";
+
+const add = defineTool({
+  name: "add",
+  description: "Adds two numbers",
+  inputSchema: {
+    type: "object",
+    properties: { a: { type: "number" }, b: { type: "number" } },
+    required: ["a", "b"],
+  },
+  run: ({ a, b }) => a + b,
+});
+
+/** A model that gives these answers in turn, and keeps what it was asked. */
+function scripted(...responses: InProcessResponse[]) {
+  const requests: InProcessRequest[] = [];
+  const generate = (request: InProcessRequest) => {
+    requests.push(request);
+    return responses.shift() ?? { content: "no more" };
+  };
+  return { generate, requests };
+}
+
+Deno.test("a function is asked with the system prompt, the transcript, the tools and the model", async () => {
+  const { generate, requests } = scripted({ content: "ok" });
+  const client = createInProcessClient({
+    model: "my-local",
+    systemPrompt: "You are terse",
+    toolkit: [add],
+    generate,
+  });
+  assertEquals((await client.run("What is 2 + 3?")).text, "ok");
+  const { messages, tools, model } = requests[0]!;
+  assertEquals(messages, [
+    { role: "system", content: "You are terse" },
+    { role: "user", content: "What is 2 + 3?" },
+  ]);
+  assertEquals([tools[0]?.function.name, model], ["add", "my-local"]);
+});
+
+Deno.test("a function's tool calls run and go back to it", async () => {
+  const { generate, requests } = scripted(
+    {
+      toolCalls: [{ name: "add", arguments: { a: 2, b: 3 } }, {
+        name: "add",
+        arguments: '{"a":1,"b":1}',
+      }],
+    },
+    { content: "5 and 2", usage: { promptTokens: 7, completionTokens: 2 } },
+  );
+  const client = createInProcessClient({ model: "m", toolkit: [add], generate });
+  const result = await client.ask("Add", { id: "thread-1" });
+  assertEquals(result.toolCalls.map(({ output }) => output), ["5", "2"]);
+  assertEquals(result.usage, { promptTokens: 7, completionTokens: 2, totalTokens: 9 });
+  assertEquals(requests[1]!.messages.map(({ role }) => role), [
+    "user",
+    "assistant",
+    "tool",
+    "tool",
+  ]);
+  assertEquals((await client.conversationStore().get("thread-1"))?.length, 5);
+});
+
+Deno.test("a function's own error message survives, and is not tried again by default", async () => {
+  let calls = 0;
+  const client = createInProcessClient({
+    model: "m",
+    generate: () => {
+      calls++;
+      throw new Error("the weights are missing");
+    },
+  });
+  const error = await assertRejects(
+    () => client.run("Hi"),
+    ProviderError,
+    "the weights are missing",
+  );
+  assertEquals((error.cause as Error).message, "the weights are missing");
+  assertEquals(calls, 1);
+});
+
+Deno.test("a function is asked again when retries are wanted", async () => {
+  let calls = 0;
+  const client = createInProcessClient({
+    model: "m",
+    retries: 1,
+    retryBaseMs: 0,
+    generate: () => {
+      if (calls++ === 0) throw new Error("warming up");
+      return { content: "ready" };
+    },
+  });
+  assertEquals((await client.run("Hi")).text, "ready");
+});
+
+Deno.test("a client of a function does not stream", async () => {
+  const client = createInProcessClient({ model: "m", generate: () => ({ content: "x" }) });
+  await assertRejects(
+    async () => {
+      for await (const _ of client.stream("Hi")) { /* never */ }
+    },
+    ProviderError,
+    "does not support streaming",
+  );
+});
+
+Deno.test("a client of a function needs the function, and an answer from it", async () => {
+  // deno-lint-ignore no-explicit-any
+  const none = { model: "m" } as any;
+  assertThrows(() => createInProcessClient(none), TypeError, "requires a `generate` function");
+  const client = createInProcessClient({ model: "m", generate: () => ({}) });
+  await assertRejects(() => client.run("Hi"), ProviderError, "must return { content }");
+});
+
+Deno.test("a function that hears nothing of an abort does not keep the run from ending", async () => {
+  const controller = new AbortController();
+  let signal: AbortSignal | undefined;
+  const client = createInProcessClient({
+    model: "m",
+    generate: (request) => {
+      signal = request.signal;
+      controller.abort();
+      return new Promise(() => {});
+    },
+  });
+  await assertRejects(() => client.run("Hi", { signal: controller.signal }), RunAbortedError);
+  assert(signal?.aborted);
+});
