@@ -72,6 +72,7 @@ export { compactor } from "./src/compactor.ts";
 export type { Compactor, CompactorOptions } from "./src/compactor.ts";
 export { trimTurns } from "./src/trim_turns.ts";
 export type { MetricEvent } from "./src/metrics.ts";
+export type { SpanAttributes, Tracer, TracerSpan } from "./src/tracer.ts";
 export { InMemoryConversationStore } from "./src/memory_store.ts";
 export type { ConversationInfo, ListOptions } from "./src/memory_store.ts";
 export {

@@ -7,7 +7,7 @@
 import { quote } from "./errors.ts";
 import { Execution } from "./execution.ts";
 import { InMemoryConversationStore } from "./memory_store.ts";
-import { checkConversationId, copyJson, copyMessages } from "./messages.ts";
+import { checkConversationId, copyJson, copyMessages, isPlainObject } from "./messages.ts";
 import { type MetricEvent, Metrics } from "./metrics.ts";
 import {
   type CallOptions,
@@ -247,7 +247,7 @@ export class Client {
 
 /** @throws {TypeError} if it is no prompt */
 function userTurn(prompt: Prompt): Message[] {
-  if (typeof prompt !== "string" && !Array.isArray(prompt)) {
+  if (typeof prompt !== "string" && !(Array.isArray(prompt) && prompt.every(isPlainObject))) {
     throw new TypeError(`prompt must be a string or a list of content parts: ${quote(prompt)}`);
   }
   return copyMessages([{ role: "user", content: prompt }]);

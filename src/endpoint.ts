@@ -48,7 +48,9 @@ export function endpointOf(options: EndpointOptions, style: Style): Endpoint {
     // `Bearer` and the key in it.
     hide(/^\w+ (\S+)$/.exec(value)?.[1]);
   };
-  [...base.searchParams.values(), ...given.values(), apiKey].forEach(hide);
+  const inQuery = base.search.slice(1).split(/[&=]/);
+  [...base.searchParams.values(), ...inQuery, ...given.values(), apiKey].forEach(hide);
+  if (apiKey !== undefined) checkKey(apiKey);
   let headers: Record<string, string> | undefined;
   return {
     url: endpointUrl(base, style),
@@ -73,12 +75,17 @@ export function endpointOf(options: EndpointOptions, style: Style): Endpoint {
 function baseOf(baseUrl: unknown): URL {
   const base = typeof baseUrl === "string" ? URL.parse(baseUrl) : null;
   if (base === null || !/^https?:$/.test(base.protocol)) {
-    throw new TypeError(`baseUrl must be an http or https URL: ${quote(baseUrl)}`);
+    throw new TypeError(`baseUrl must be an http or https URL: ${quote(publicPart(baseUrl))}`);
   }
   if (base.username !== "" || base.password !== "") {
     throw new TypeError("baseUrl must not carry a user name or password");
   }
   return base;
+}
+
+/** A URL, or what was meant for one, without what may be a key in it. */
+function publicPart(url: unknown): unknown {
+  return typeof url === "string" ? url.replace(/[?#].*$/s, "").replace(/^.*@/s, "") : url;
 }
 
 /** A base URL may end in slashes, in the version, or be the whole endpoint. */
@@ -96,6 +103,9 @@ function headersOf(given: EndpointOptions["headers"]): Map<string, string | null
   const headers = new Map<string, string | null>();
   for (const [name, value] of Object.entries(given ?? {})) {
     if (value === undefined) continue;
+    if (value !== null && typeof value !== "string") {
+      throw new TypeError(`header ${quote(name)} must be a string or null`);
+    }
     if (value !== null) {
       try {
         new Headers([[name, value]]);
@@ -104,7 +114,7 @@ function headersOf(given: EndpointOptions["headers"]): Map<string, string | null
         throw new TypeError(`header ${quote(name)} has a name or value that HTTP does not allow`);
       }
     }
-    headers.set(name.toLowerCase(), value);
+    headers.set(name.toLowerCase(), value?.trim() ?? null);
   }
   return headers;
 }
@@ -131,5 +141,15 @@ function environmentKey(base: URL, given: ReadonlyMap<string, unknown>): string 
       { cause },
     );
   }
+  checkKey(key);
   return key;
+}
+
+/** @throws {TypeError} if no header can hold it; it is not shown */
+function checkKey(key: string): void {
+  try {
+    new Headers([["authorization", `Bearer ${key}`]]);
+  } catch {
+    throw new TypeError("apiKey has a character that HTTP does not allow in a header");
+  }
 }

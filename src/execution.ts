@@ -12,6 +12,7 @@ import { type Place, placeOf, takeTurn, within } from "./queue.ts";
 import { Run } from "./run.ts";
 import { runScope } from "./run_scope.ts";
 import type { Scope } from "./scope.ts";
+import { traceRun } from "./tracing.ts";
 import { Transaction } from "./transaction.ts";
 import type { Message, RunResult, StreamEvent } from "./types.ts";
 
@@ -55,7 +56,12 @@ export class Execution {
   }
 
   /** The run, in batches of events. Nothing happens before the first step. */
-  async *events(): AsyncGenerator<StreamEvent[], RunResult> {
+  events(): AsyncGenerator<StreamEvent[], RunResult> {
+    const { settings, id } = this.#input;
+    return traceRun({ settings, conversationId: id }, this.#steps());
+  }
+
+  async *#steps(): AsyncGenerator<StreamEvent[], RunResult> {
     using scope = runScope(this.#input.signal, this.#input.settings.timeoutMs);
     this.#scope = scope;
     const leave = this.#place && await takeTurn(this.#place, scope.signal);

@@ -4,9 +4,11 @@
  * @module
  */
 
-import { callHook } from "./hooks.ts";
+import { callHook, type Hooks } from "./hooks.ts";
+import { copyMessages } from "./messages.ts";
 import type { Run } from "./run.ts";
 import { runRound } from "./tool_round.ts";
+import { traceChat } from "./tracing.ts";
 import { leadingSystem, systemText } from "./transcript/system.ts";
 import type { StreamEvent } from "./types.ts";
 import { requestAnswer } from "./wire/request.ts";
@@ -52,7 +54,10 @@ export async function* askModel(run: Run): AsyncGenerator<StreamEvent[], Answer>
   let answer: Answer;
   const metric = { event: "llm", model } as const;
   try {
-    answer = yield* requestAnswer(settings, body, streaming, signal, progress);
+    answer = yield* traceChat(
+      run,
+      requestAnswer(settings, body, streaming, signal, progress),
+    );
   } catch (error) {
     const ms = performance.now() - started;
     emit({ ...metric, status: "error", ms, promptTokens: 0, completionTokens: 0 });
@@ -79,7 +84,7 @@ async function requestBody(run: Run): Promise<string> {
   let tools = toolkit.tools();
   if (hooks.beforeLLM !== undefined) {
     const event = { system, messages: [...run.messages], tools, model, turn: run.turns + 1 };
-    const changes = await callHook("beforeLLM", hooks.beforeLLM, event, run.signal);
+    const changes = await callHook("beforeLLM", checked(hooks.beforeLLM), event, run.signal);
     if (changes?.messages !== undefined) run.rewrite(changes.messages);
     system = changes?.system ?? system;
     tools = [...changes?.tools ?? tools];
@@ -88,10 +93,21 @@ async function requestBody(run: Run): Promise<string> {
   let body = style.body({ model, system, messages, tools, maxTokens, stream: run.streaming });
   Object.assign(body, requestParams);
   if (bodyTransform !== undefined) {
-    const transform = (body: Record<string, unknown>) => bodyTransform(body);
-    body = await callHook("bodyTransform", transform, body, run.signal) ?? body;
+    // A copy: what is marked on it is not stored.
+    const copy = JSON.parse(JSON.stringify(body));
+    body = await callHook("bodyTransform", bodyTransform, copy, run.signal) ?? copy;
   }
   return wellFormedJson(body);
+}
+
+/** The hook with its messages copied: what it keeps of them is its own, and what is none fails it. */
+function checked(hook: NonNullable<Hooks["beforeLLM"]>): NonNullable<Hooks["beforeLLM"]> {
+  return async (event) => {
+    const changes = await hook(event);
+    return changes?.messages === undefined
+      ? changes
+      : { ...changes, messages: copyMessages(changes.messages) };
+  };
 }
 
 /** JSON in which half a character, which providers refuse, is U+FFFD. */

@@ -66,7 +66,7 @@ export class InMemoryConversationStore implements ConversationStore {
         base.every((message, index) => messages[index] === message);
     }
     const copy = isAppend && kept !== undefined
-      ? [...kept, ...copyMessages(messages.slice(kept.length))]
+      ? [...kept, ...copyMessages(messages, kept.length)]
       : copyMessages(messages);
     this.#conversations.set(id, { messages: copy, updatedAt: Date.now() });
   }

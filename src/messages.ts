@@ -33,18 +33,18 @@ export function checkConversationId(id: unknown): asserts id is string {
 }
 
 /**
- * Copies messages as JSON data: the copy shares no object with the original.
+ * Copies messages as JSON data, from `start` on: the copy shares no object with the original.
  *
  * @throws {TypeError} if a message is no object, or holds what JSON cannot: a BigInt, a function, a
  * cycle, a hole, a class instance, NaN. The error names the place.
  */
-export function copyMessages(messages: readonly Message[]): Message[] {
+export function copyMessages(messages: readonly Message[], start: number = 0): Message[] {
   if (!Array.isArray(messages)) {
     throw new TypeError(`messages must be an array: ${quote(messages)}`);
   }
-  const copy = new Array<Message>(messages.length);
-  for (let index = 0; index < messages.length; index++) {
-    copy[index] = copyMessage(messages[index], index);
+  const copy: Message[] = [];
+  for (let index = start; index < messages.length; index++) {
+    copy.push(copyMessage(messages[index], index));
   }
   return copy;
 }

@@ -10,6 +10,7 @@ import type { Hooks } from "./hooks.ts";
 import { copyJson } from "./messages.ts";
 import type { MetricEvent } from "./metrics.ts";
 import { type Toolkit, toolkitOf } from "./tools/toolkit.ts";
+import type { Tracer } from "./tracer.ts";
 import type {
   Answer,
   Awaitable,
@@ -68,6 +69,11 @@ export interface ClientOptions {
   onError?: ((info: RequestErrorInfo) => "retry" | "fail") | undefined;
   /** Gets an event for each request, tool call and run. */
   onMetric?: ((event: MetricEvent) => void) | undefined;
+  /**
+   * Makes OpenTelemetry spans of each run, request and tool call, without what was said: pass
+   * `trace.getTracer("my-app")` of `npm:@opentelemetry/api`.
+   */
+  tracer?: Tracer | undefined;
   /** How often a failed request is sent again. @default 2 */
   retries?: number | undefined;
   /** The longest first wait before that; it doubles with each time. @default 500 */
@@ -84,8 +90,10 @@ export interface ClientOptions {
   toolTimeoutMs?: number | undefined;
   /** More keys of the request's body; they win. `messages`, `tools` and `stream` are refused. */
   requestParams?: Record<string, unknown> | undefined;
-  /** Gets the whole body last and returns what is sent. */
-  bodyTransform?: ((body: Record<string, unknown>) => Record<string, unknown>) | undefined;
+  /** Gets a copy of the whole body last, changes it or returns another one, which is sent. */
+  bodyTransform?:
+    | ((body: Record<string, unknown>) => Awaitable<Record<string, unknown> | undefined | void>)
+    | undefined;
   /** Sends the requests. @default the global `fetch` */
   fetch?: typeof fetch | undefined;
 }
@@ -113,10 +121,15 @@ export interface Settings extends RequestSettings {
   toolTimeoutMs: number | undefined;
   requestParams: Record<string, unknown>;
   bodyTransform: ClientOptions["bodyTransform"];
+  tracer: Tracer | undefined;
   emit(event: MetricEvent): void;
 }
 
 const STYLES: Record<StyleName, Style> = { openai, anthropic };
+
+const HOOK_NAMES = new Set<string>(
+  ["beforeLLM", "afterLLM", "beforeTool", "afterTool"] satisfies (keyof Hooks)[],
+);
 
 /**
  * Checks the options and fills in the defaults.
@@ -135,7 +148,8 @@ export function settingsOf(options: ClientOptions, emit: Settings["emit"]): Sett
   }
   for (const name of ["apiKey", "systemPrompt"] as const) {
     if (options[name] !== undefined && typeof options[name] !== "string") {
-      throw new TypeError(`${name} must be a string`);
+      const value = name === "apiKey" ? typeof options[name] : quote(options[name]);
+      throw new TypeError(`${name} must be a string: ${value}`);
     }
   }
   if (checkpoint !== "run" && checkpoint !== "round") {
@@ -145,7 +159,10 @@ export function settingsOf(options: ClientOptions, emit: Settings["emit"]): Sett
     checkFunction(name, options[name]);
   }
   checkObject("hooks", hooks);
-  for (const [name, hook] of Object.entries(hooks)) checkFunction(`hooks.${name}`, hook);
+  for (const [name, hook] of Object.entries(hooks)) {
+    if (!HOOK_NAMES.has(name)) throw new TypeError(`unknown hook: ${quote(name)}`);
+    checkFunction(`hooks.${name}`, hook);
+  }
   checkObject("headers", options.headers ?? {});
   checkObject("requestParams", requestParams);
   for (const name of ["messages", "tools", "stream"]) {
@@ -154,6 +171,9 @@ export function settingsOf(options: ClientOptions, emit: Settings["emit"]): Sett
     }
   }
   checkStore(options.store);
+  if (options.tracer !== undefined && typeof options.tracer?.startActiveSpan !== "function") {
+    throw new TypeError(`tracer must have startActiveSpan(): ${quote(options.tracer)}`);
+  }
   const endpoint: Endpoint = endpointOf(options, style);
   return {
     ...endpoint,
@@ -161,7 +181,7 @@ export function settingsOf(options: ClientOptions, emit: Settings["emit"]): Sett
     model,
     systemPrompt: options.systemPrompt ?? "",
     toolkit: toolkitOf(options.toolkit),
-    maxTurns: count("maxTurns", options.maxTurns ?? 10, 1),
+    maxTurns: count("maxTurns", options.maxTurns, 1, 10),
     maxTokens: options.maxTokens === undefined
       ? undefined
       : count("maxTokens", options.maxTokens, 1),
@@ -169,18 +189,19 @@ export function settingsOf(options: ClientOptions, emit: Settings["emit"]): Sett
     hooks,
     waitFor: options.waitFor,
     onError: options.onError && ((info) => verdictOf(options.onError!, info)),
-    retries: count("retries", options.retries ?? 2, 0),
-    retryBaseMs: time("retryBaseMs", options.retryBaseMs ?? 500, 0),
-    maxRetryDelayMs: time("maxRetryDelayMs", options.maxRetryDelayMs ?? 60_000, 0),
+    retries: count("retries", options.retries, 0, 2),
+    retryBaseMs: time("retryBaseMs", options.retryBaseMs, 0, 500),
+    maxRetryDelayMs: time("maxRetryDelayMs", options.maxRetryDelayMs, 0, 60_000),
     timeoutMs: optionalTime("timeoutMs", options.timeoutMs),
     requestTimeoutMs: optionalTime("requestTimeoutMs", options.requestTimeoutMs),
-    idleTimeoutMs: time("idleTimeoutMs", options.idleTimeoutMs ?? 120_000, 1),
+    idleTimeoutMs: time("idleTimeoutMs", options.idleTimeoutMs, 1, 120_000),
     toolTimeoutMs: optionalTime("toolTimeoutMs", options.toolTimeoutMs),
     requestParams: copyJson(requestParams, "requestParams"),
     bodyTransform: options.bodyTransform,
     // The global is looked up at each call, so that it can be replaced.
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
     isHostFetch: options.fetch !== undefined,
+    tracer: options.tracer,
     emit,
   };
 }
@@ -212,7 +233,8 @@ export function checkObject(name: string, value: unknown): void {
   }
 }
 
-function count(name: string, value: unknown, least: number): number {
+function count(name: string, value: unknown, least: number, fallback?: number): number {
+  if (value === undefined && fallback !== undefined) return fallback;
   if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${quote(value)}`);
   if (!Number.isInteger(value) || value < least) {
     throw new RangeError(`${name} must be a whole number from ${least}: ${value}`);
@@ -220,7 +242,8 @@ function count(name: string, value: unknown, least: number): number {
   return value;
 }
 
-function time(name: string, value: unknown, least: number): number {
+function time(name: string, value: unknown, least: number, fallback?: number): number {
+  if (value === undefined && fallback !== undefined) return fallback;
   if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${quote(value)}`);
   if (!(value >= least)) throw new RangeError(`${name} must be at least ${least}: ${value}`);
   return value;

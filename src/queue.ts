@@ -4,6 +4,7 @@
  * @module
  */
 
+import { type AsyncContext, asyncHooks } from "./async_hooks.ts";
 import { ConversationBusyError } from "./errors.ts";
 import { abortable } from "./scope.ts";
 import type { ConversationStore } from "./types.ts";
@@ -18,17 +19,11 @@ export interface Place {
   readonly outer: Place | undefined;
 }
 
-/** What `node:async_hooks` has of the async context; every runtime that has it has it by this name. */
-interface AsyncContext {
-  run<Result>(place: Place, work: () => Result): Result;
-  getStore(): Place | undefined;
-}
-
 /** By store, the end of the line of each conversation. */
 const lines = new WeakMap<ConversationStore, Map<string, Promise<void>>>();
 
 /** The async context; null where the runtime has none, undefined before it is needed. */
-let context: AsyncContext | null | undefined;
+let context: AsyncContext<Place> | null | undefined;
 
 /** A new place, not yet in the line. */
 export function placeOf(store: ConversationStore, id: string): Place {
@@ -81,15 +76,8 @@ export function busyConversations(store: ConversationStore): number {
   return lines.get(store)?.size ?? 0;
 }
 
-function asyncContext(): AsyncContext | null {
+function asyncContext(): AsyncContext<Place> | null {
   if (context !== undefined) return context;
-  const { process } = globalThis as {
-    process?: {
-      getBuiltinModule?: (
-        name: string,
-      ) => { AsyncLocalStorage: new () => AsyncContext } | undefined;
-    };
-  };
-  const hooks = process?.getBuiltinModule?.("node:async_hooks");
+  const hooks = asyncHooks();
   return context = hooks === undefined ? null : new hooks.AsyncLocalStorage();
 }

@@ -7,7 +7,7 @@
 import { equalJson } from "./messages.ts";
 import type { Settings } from "./options.ts";
 import type { Toolkit } from "./tools/toolkit.ts";
-import { INTERRUPTED } from "./transcript/balance.ts";
+import { balanceTranscript, INTERRUPTED } from "./transcript/balance.ts";
 import { parseArguments } from "./transcript/read.ts";
 import type {
   Answer as HumanAnswer,
@@ -154,17 +154,17 @@ export class Run implements RunInput {
     this.progress.text = "";
   }
 
-  /** Puts a transcript of a hook's in the place of the old one. */
+  /** Puts a transcript of a hook's in the place of the old one, balanced: it will be sent and saved. */
   rewrite(messages: readonly Message[]): void {
-    const { history } = this;
     // Messages that came back as copies keep their identity: stores tell by it what is new.
-    this.messages = messages.map((message, index) => {
+    const same = messages.map((message, index) => {
       const before = this.messages[index];
       return before !== undefined && equalJson(before, message) ? before : message;
     });
-    if (!history.every((message, index) => this.messages[index] === message)) {
-      this.hasRewrittenHistory = true;
-    }
+    this.messages = balanceTranscript(same, this.settings.style.name).messages;
+    this.hasRewrittenHistory ||= !this.history.every((message, index) =>
+      this.messages[index] === message
+    );
   }
 
   /** Puts the round into the transcript. A call without an outcome is left without a result. */

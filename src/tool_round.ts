@@ -10,6 +10,8 @@ import { copyJson, isPlainObject } from "./messages.ts";
 import { pendingOf } from "./pending.ts";
 import type { CallOutcome, Round, Run } from "./run.ts";
 import { abortable, Scope } from "./scope.ts";
+import { traceTool } from "./tracing.ts";
+import { resultOf } from "./tools/define_tool.ts";
 import { declined } from "./transcript/last_turn.ts";
 import { parseArguments } from "./transcript/read.ts";
 import type { Answer, PendingRequest, StreamEvent, ToolContext, ToolResult } from "./types.ts";
@@ -33,7 +35,7 @@ export async function* runRound(run: Run, round: Round): AsyncGenerator<StreamEv
   let failure: { error: unknown } | undefined;
   let wake = () => {};
   for (const index of open) {
-    runCall(run, round, index).then(
+    traceTool(run, round.calls[index]!, () => runCall(run, round, index)).then(
       (outcome) => void (round.outcomes[index] = outcome),
       (error) => void (failure ??= { error }),
     ).then(() => {
@@ -121,7 +123,9 @@ async function executed(
   } else {
     changes = await callHook("beforeTool", hooks.beforeTool, event, signal);
     args = changes?.args ?? given;
-    result = changes?.result ?? await execute(run, round, call, args);
+    result = changes?.result === undefined
+      ? await execute(run, round, call, args)
+      : resultOf(changes.result);
   }
   let request: PendingRequest | undefined;
   try {
@@ -136,7 +140,7 @@ async function executed(
     result = await answered(request, answer, () => execute(run, round, call, args, answer));
   }
   const replaced = await callHook("afterTool", hooks.afterTool, { ...event, args, result }, signal);
-  return { args, result: replaced?.result ?? result };
+  return { args, result: replaced?.result === undefined ? result : resultOf(replaced.result) };
 }
 
 /** Runs a suspended tool again, if the answer allows it. */

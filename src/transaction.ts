@@ -8,8 +8,9 @@
 import { ConversationConflictError, quote, StoreError, type ToolnexusError } from "./errors.ts";
 import { equalJson, isPlainObject } from "./messages.ts";
 import { abortable, sleep } from "./scope.ts";
-import { balanceTranscript } from "./transcript/balance.ts";
+import { balanceTranscript, INTERRUPTED, NOT_EXECUTED } from "./transcript/balance.ts";
 import { hasOnlyResults, withoutRequests } from "./transcript/last_turn.ts";
+import { resultsOf } from "./transcript/read.ts";
 import type { ConversationStore, Message, RepairReport, StyleName } from "./types.ts";
 
 /** How often a save is tried again after a conflict. */
@@ -99,12 +100,12 @@ export class Transaction {
       try {
         await this.#put(messages);
         this.#recorded = turn;
-        return messages;
+        return [...messages];
       } catch (error) {
         if (!isConflict(error) || conflicts === MAX_CONFLICTS) throw error;
       }
       await sleep(Math.random() * Math.min(2 ** conflicts * 5, MAX_CONFLICT_WAIT_MS));
-      await this.#rebase();
+      await this.#rebase(turn);
     }
   }
 
@@ -114,22 +115,28 @@ export class Transaction {
    * @throws {StoreError | ConversationConflictError}
    */
   async replace(messages: readonly Message[]): Promise<Message[]> {
-    const copy = [...messages];
-    await this.#put(copy);
-    return copy;
+    await this.#put([...messages]);
+    return [...messages];
   }
 
-  /** Reads what others have saved, and takes this turn's own part out of it. */
-  async #rebase(): Promise<void> {
-    this.#base = await this.#get();
-    const own = placeOf(this.#recorded, this.#base);
-    // Whoever went on with this turn has made it theirs.
-    if (own !== undefined && (this.#base[own.end]?.role ?? "user") !== "user") {
-      throw new ConversationConflictError(this.#id);
+  /**
+   * Reads what others have saved, and takes this turn's own part out of it.
+   *
+   * @throws {ConversationConflictError} if others have made this turn theirs: they went on with it,
+   * or they know the result of a call that `turn` does not
+   */
+  async #rebase(turn: readonly Message[]): Promise<void> {
+    const current = await this.#get();
+    const own = placeOf(this.#recorded, current);
+    let others = current;
+    if (own !== undefined) {
+      const isTaken = (current[own.end]?.role ?? "user") !== "user";
+      if (isTaken || !knowsResults(turn, current.slice(own.start, own.end))) {
+        throw new ConversationConflictError(this.#id);
+      }
+      others = current.toSpliced(own.start, own.end - own.start);
     }
-    const others = own === undefined
-      ? this.#base
-      : this.#base.toSpliced(own.start, own.end - own.start);
+    this.#base = current;
     this.#front = closedTranscript(others, this.#style).messages;
   }
 
@@ -194,4 +201,13 @@ function placeOf(
     return { start, end };
   }
   return undefined;
+}
+
+/** Whether a turn has every result that `stored` has; those that were only made up do not count. */
+function knowsResults(turn: readonly Message[], stored: readonly Message[]): boolean {
+  const known = turn.flatMap(resultsOf);
+  return withoutRequests(stored).flatMap(resultsOf).every(({ id, content }) =>
+    content === INTERRUPTED || content === NOT_EXECUTED ||
+    known.some((result) => result.id === id && equalJson(result.content, content))
+  );
 }

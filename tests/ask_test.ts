@@ -75,6 +75,12 @@ for (const style of STYLES) {
   });
 }
 
+Deno.test("a run has ten turns unless it is told otherwise", async () => {
+  await using server = stubLlm(() => calling("clock"));
+  const { turns, limit } = await clientOf(server, { toolkit: [toolOf("clock")] }).run("go");
+  assertEquals([turns, limit, server.requests.length], [10, "maxTurns", 10]);
+});
+
 Deno.test("ask() without an id, and run(), remember nothing", async () => {
   await using server = stubLlm(() => "ok");
   const saved: string[] = [];
@@ -150,6 +156,18 @@ Deno.test("nobody reaches a conversation by what ask() gave or took", async () =
   messages[1]!.content = "EVIL";
   messages.push({ role: "user", content: "EVIL" });
   assertEquals(await client.conversationStore().get("a"), before);
+});
+
+Deno.test("a store that keeps the very array is not changed by what a caller does to its own", async () => {
+  await using server = stubLlm(() => "ok");
+  const map = new Map<string, readonly Message[]>();
+  const client = clientOf(server, {
+    store: { get: (id) => map.get(id), save: (id, messages) => void map.set(id, messages) },
+  });
+  const { messages } = await client.ask("hi", { id: "a" });
+  messages.push({ role: "user", content: "EVIL" });
+  messages.reverse();
+  assertEquals(lines(map.get("a")), ["user: hi", "assistant: ok"]);
 });
 
 Deno.test("a prompt of parts is sent and stored as it stands", async () => {

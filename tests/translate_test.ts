@@ -1,5 +1,11 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { createClient, defineTool, type OpenAITool, ProviderError } from "../mod.ts";
+import {
+  createClient,
+  defineTool,
+  type OpenAITool,
+  ProviderError,
+  type TranslateRequest,
+} from "../mod.ts";
 import { stubLlm, type StubReply } from "../src/testing/mod.ts";
 
 const STYLES = ["openai", "anthropic"] as const;
@@ -161,11 +167,8 @@ Deno.test("translate() throws what the provider says", async () => {
 Deno.test("translate() refuses what is no declaration or no transcript", async () => {
   const client = createClient({ baseUrl: "http://127.0.0.1:1/v1", style: "openai", model: "m" });
   const messages = [{ role: "user", content: "Hi" }];
-  // deno-lint-ignore no-explicit-any
-  await assertRejects(
-    () => client.translate({ messages, tools: [{ name: "x" } as any] }),
-    TypeError,
-  );
-  // deno-lint-ignore no-explicit-any
-  await assertRejects(() => client.translate({ messages: "Hi" as any }), TypeError);
+  const undeclared = { messages, tools: [{ name: "x" }] } as unknown as TranslateRequest;
+  await assertRejects(() => client.translate(undeclared), TypeError);
+  const unread = { messages: "Hi" } as unknown as TranslateRequest;
+  await assertRejects(() => client.translate(unread), TypeError);
 });

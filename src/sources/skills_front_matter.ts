@@ -54,7 +54,7 @@ function parseMapping(lines: readonly string[]): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** Every field that is no YAML by itself becomes the quoted text of its lines. */
+/** Every field that is no YAML by itself becomes the quoted text of its lines; a name is not guessed. */
 function quoteBrokenFields(lines: readonly string[]): string[] {
   const fields: string[][] = [];
   for (const line of lines) {
@@ -68,7 +68,7 @@ function quoteBrokenFields(lines: readonly string[]): string[] {
       return field;
     } catch {
       const [, key, first] = /^([\w-]+):[ \t]+([^|>].*)$/.exec(field[0] ?? "") ?? [];
-      if (key === undefined || first === undefined) return field;
+      if (key === undefined || first === undefined || key === "name") return field;
       const words = [first, ...field.slice(1)].map((line) => line.trim()).filter(Boolean);
       return [`${key}: ${JSON.stringify(words.join(" "))}`];
     }

@@ -45,7 +45,8 @@ export interface GeminiTools {
 export function toOpenAI(tools: readonly Tool[]): OpenAITool[] {
   return tools.map(({ name, description, inputSchema }) => ({
     type: "function",
-    function: { name, description, parameters: inputSchema },
+    // The API refuses an object schema without properties, which MCP servers send.
+    function: { name, description, parameters: { properties: {}, ...inputSchema } },
   }));
 }
 

@@ -66,15 +66,17 @@ export function lastTurn(transcript: readonly Message[]): LastTurn {
 }
 
 /**
- * The transcript with its open requests closed: nobody will answer them any more. A call that was
- * claimed and is still without a result was interrupted. Messages without either stay the same
- * objects.
+ * The transcript with its open requests closed: nobody will answer them any more. A call at its end
+ * that was claimed and is still without a result was interrupted. Messages without either stay the
+ * same objects.
  */
 export function withoutRequests(transcript: readonly Message[]): Message[] {
   const end = transcript.findLastIndex((message) => !hasOnlyResults(message)) + 1;
+  const last = transcript.slice(end).flatMap(resultParts);
+  // A request that is open was claimed by nobody.
+  const isClaimed = !last.some((part) => part.pending !== undefined) && last.some(isClaim);
   return transcript.map((message, index) => {
-    const isAtEnd = index >= end;
-    const isOpen = (part: Part) => part.pending !== undefined || (isAtEnd && isClaim(part));
+    const isOpen = isClaimed && index >= end ? isClaim : isMarked;
     if (!resultParts(message).some(isOpen)) return message;
     if (isResultMessage(message)) return closed(message) as Message;
     const blocks = message.content as unknown[];
@@ -85,10 +87,14 @@ export function withoutRequests(transcript: readonly Message[]): Message[] {
   });
 }
 
+function isMarked(part: Part): boolean {
+  return part.pending !== undefined;
+}
+
 function closed(part: Part): Part {
-  const { pending: _, ...rest } = part;
+  const { pending, ...rest } = part;
   const request = requestOf(part);
-  if (request === undefined && part.pending !== undefined) return rest;
+  if (request === undefined && pending !== undefined) return rest;
   const content = request === undefined ? INTERRUPTED : declined(request);
   return { ...rest, content, ...(isResultBlock(part) && { is_error: true }) };
 }

@@ -116,11 +116,11 @@ function usageOf(reported: unknown): Usage {
   const usage = objectOf(reported) ?? {};
   const promptTokens = tokenCount(usage.input_tokens);
   const completionTokens = tokenCount(usage.output_tokens);
-  const cachedTokens = tokenCount(usage.cache_read_input_tokens);
+  const cached = usage.cache_read_input_tokens;
   return {
     promptTokens,
     completionTokens,
     totalTokens: promptTokens + completionTokens,
-    ...(cachedTokens > 0 && { cachedTokens }),
+    ...(typeof cached === "number" && { cachedTokens: tokenCount(cached) }),
   };
 }

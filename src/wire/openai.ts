@@ -5,7 +5,7 @@
  * @module
  */
 
-import { callsOf, textOf } from "../transcript/read.ts";
+import { callsOf, parseArguments, textOf } from "../transcript/read.ts";
 import { convertTranscript } from "../transcript/convert.ts";
 import { toOpenAI } from "../tools/declarations.ts";
 import type { Message, Usage } from "../types.ts";
@@ -148,7 +148,7 @@ function sendable(message: Message): Message {
   const isEmpty = message.content === undefined || message.content === null;
   const hasInstead = hasCalls || Boolean(message.function_call) || Boolean(message.refusal) ||
     Boolean(message.audio);
-  let copy = message;
+  let copy = hasCalls ? withWholeArguments(message) : message;
   if (isEmpty && (!hasInstead || message.content === undefined)) {
     copy = { ...copy, content: hasInstead ? null : "" };
   }
@@ -157,6 +157,20 @@ function sendable(message: Message): Message {
     if (copy[key] === null) copy = without(copy, key);
   }
   return copy;
+}
+
+/** Servers that read the arguments of earlier calls refuse those that are no JSON object. */
+function withWholeArguments(message: Message): Message {
+  const calls = message.tool_calls as Record<string, unknown>[];
+  const isBroken = (call: Record<string, unknown>) => {
+    const definition = objectOf(call.function);
+    return definition !== undefined && parseArguments(definition.arguments) === undefined;
+  };
+  if (!calls.some(isBroken)) return message;
+  const tool_calls = calls.map((call) =>
+    isBroken(call) ? { ...call, function: { ...objectOf(call.function), arguments: "{}" } } : call
+  );
+  return { ...message, tool_calls };
 }
 
 function without(message: Message, key: string): Message {
@@ -168,15 +182,14 @@ function usageOf(reported: unknown): Usage {
   const usage = objectOf(reported) ?? {};
   const promptTokens = tokenCount(usage.prompt_tokens);
   const completionTokens = tokenCount(usage.completion_tokens);
-  const cachedTokens = tokenCount(
-    objectOf(usage.prompt_tokens_details)?.cached_tokens ?? usage.prompt_cache_hit_tokens,
-  );
-  const reasoningTokens = tokenCount(objectOf(usage.completion_tokens_details)?.reasoning_tokens);
+  const cached = objectOf(usage.prompt_tokens_details)?.cached_tokens ??
+    usage.prompt_cache_hit_tokens;
+  const reasoning = objectOf(usage.completion_tokens_details)?.reasoning_tokens;
   return {
     promptTokens,
     completionTokens,
     totalTokens: tokenCount(usage.total_tokens) || promptTokens + completionTokens,
-    ...(cachedTokens > 0 && { cachedTokens }),
-    ...(reasoningTokens > 0 && { reasoningTokens }),
+    ...(typeof cached === "number" && { cachedTokens: tokenCount(cached) }),
+    ...(typeof reasoning === "number" && { reasoningTokens: tokenCount(reasoning) }),
   };
 }

@@ -134,11 +134,13 @@ function messageOf(payload: unknown): string | undefined {
 function codeOf(payload: unknown): string | undefined {
   const body = objectOf(payload);
   const error = objectOf(body?.error) ?? body;
-  for (const value of [error?.code, error?.type, error?.error_code, error?.status]) {
-    if (typeof value === "string" && value !== "" && value !== "error") return value;
-    if (typeof value === "number") return String(value);
-  }
-  return undefined;
+  const values = [error?.code, error?.type, error?.error_code, error?.status];
+  const word = values.find((value) =>
+    typeof value === "string" && value !== "" && value !== "error"
+  );
+  // A number is most often the status once more.
+  const code = word ?? values.find((value) => typeof value === "number");
+  return code === undefined ? undefined : String(code);
 }
 
 function parsed(body: string | undefined): unknown {

@@ -143,7 +143,7 @@ class Sending {
     const { signal } = this.#scope;
     // A plain answer is silent while it is being made; a stream that is silent is broken.
     if (streaming) this.#listen();
-    const response = await this.#within(fetch(url, { ...init, signal, redirect: "manual" }));
+    const response = await this.#send(fetch(url, { ...init, signal, redirect: "manual" }));
     this.#response = response;
     this.#listen();
     if (!response.ok) await this.#refuse(response);
@@ -184,6 +184,18 @@ class Sending {
     this.#scope[Symbol.dispose]();
     const body = this.#response?.body;
     if (body && !body.locked) body.cancel().catch(() => {});
+  }
+
+  /** A response that comes when nobody waits for it any more is let go. */
+  async #send(fetched: Promise<Response>): Promise<Response> {
+    try {
+      return await this.#within(fetched);
+    } catch (error) {
+      if (this.#settings.isHostFetch) {
+        fetched.then((late) => late.body?.cancel(), () => {}).catch(() => {});
+      }
+      throw error;
+    }
   }
 
   /** Waits no longer than the signal allows, whoever it is that does the work. */

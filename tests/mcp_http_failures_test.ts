@@ -1,0 +1,229 @@
+/**
+ * Remote MCP servers that do what they should not, in every phase. With `TOOLNEXUS_MCP_TABLE=1` the
+ * tests print what became of each.
+ */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { pendingOf } from "@toolnexus/client";
+import { connectMcp } from "@toolnexus/client/mcp";
+import { call, withWarnings } from "./fixtures/mcp/kit.ts";
+
+const timeout = 600;
+const slack = 1_000;
+const secret = "sesame-open-12345";
+
+type Handler = (request: Request, message: { id?: number; method?: string }) =>
+  | Response
+  | Promise<Response>
+  | undefined;
+
+interface Seen {
+  method: string;
+  headers: Headers;
+}
+
+const never = () => new Promise<Response>(() => {});
+
+/** A small server of the 2025 revision; what `handle` answers comes first. */
+function serve(handle: Handler): AsyncDisposable & { url: string; seen: Seen[] } {
+  const seen: Seen[] = [];
+  const stop = new AbortController();
+  const options = { hostname: "127.0.0.1", port: 0, signal: stop.signal, onListen: () => {} };
+  const server = Deno.serve(options, async (request) => {
+    seen.push({ method: request.method, headers: new Headers(request.headers) });
+    const message = request.method === "POST" ? await request.json() : {};
+    const special = handle(request, message);
+    if (special !== undefined) return await special;
+    const { id, method } = message;
+    if (request.method !== "POST") return new Response(null, { status: 405 });
+    if (id === undefined) return new Response(null, { status: 202 });
+    if (method === "server/discover") return new Response("no session", { status: 400 });
+    const results: Record<string, unknown> = {
+      "initialize": {
+        protocolVersion: "2025-06-18",
+        capabilities: { tools: {} },
+        serverInfo: { name: "stub", version: "1" },
+      },
+      "tools/list": { tools: [{ name: "work", inputSchema: { type: "object" } }] },
+      "tools/call": { content: [{ type: "text", text: "worked" }] },
+    };
+    return Response.json({ jsonrpc: "2.0", id, result: results[method ?? ""] }, {
+      headers: { "mcp-session-id": "s-1" },
+    });
+  });
+  return {
+    url: `http://127.0.0.1:${server.addr.port}/mcp`,
+    seen,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await server.finished;
+    },
+  };
+}
+
+/** Connects with a second server beside it, which has to work. */
+async function connect(url: string, options: Record<string, unknown> = {}) {
+  await using good = serve(() => undefined);
+  const started = performance.now();
+  const { value: mcp } = await withWarnings(() =>
+    connectMcp({ it: { url, timeout, ...options }, good: { url: good.url } })
+  );
+  const elapsed = performance.now() - started;
+  assertEquals((await call(mcp, "good_work")).output, "worked");
+  return { mcp, elapsed };
+}
+
+const endless = () =>
+  new Response(
+    new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(1_048_576)) }),
+    { headers: { "content-type": "application/json" } },
+  );
+
+const failures: [name: string, phase: string, reason: string, handle: Handler][] = [
+  ["a server that answers nothing", "initialize", "no answer within 600 ms", never],
+  ["a server that is down", "initialize", "500", () => new Response("oops", { status: 500 })],
+  ["a server that wants a login", "initialize", "401", () => new Response("", { status: 401 })],
+  [
+    "a page instead of a server",
+    "initialize",
+    "",
+    () => new Response("<html>", { headers: { "content-type": "text/html" } }),
+  ],
+  ["an address without a server", "initialize", "404", () => new Response("", { status: 404 })],
+  ["an answer without an end", "initialize", "longer than", endless],
+  [
+    "a list that never comes",
+    "tools/list",
+    "no answer within 600 ms",
+    (_, { method }) => method === "tools/list" ? never() : undefined,
+  ],
+];
+
+for (const [name, phase, reason, handle] of failures) {
+  Deno.test(`${name} fails that server alone, within its time`, async () => {
+    await using server = serve(handle);
+    const { mcp, elapsed } = await connect(server.url, { headers: { authorization: secret } });
+    const { message } = mcp.errors()["it"]!;
+    assertEquals(mcp.status(), { it: "failed", good: "connected" });
+    assertStringIncludes(message, `MCP server it failed at ${phase}: `);
+    assertStringIncludes(message, reason);
+    assert(!message.includes(secret));
+    assert(elapsed < timeout + slack, `gave up after ${elapsed} ms`);
+    await mcp.close();
+    row("http", name, phase, "failed, the other one works", elapsed, 0);
+  });
+}
+
+Deno.test("a port without a server fails at once", async () => {
+  const { mcp, elapsed } = await connect("http://127.0.0.1:1/mcp");
+  assertStringIncludes(mcp.errors()["it"]!.message, "failed at initialize");
+  await mcp.close();
+  row("http", "a port without a server", "initialize", "failed", elapsed, 0);
+});
+
+Deno.test("a header does not follow a redirect to another origin", async () => {
+  await using thief = serve(() => undefined);
+  await using server = serve(() => Response.redirect(thief.url, 307));
+  const { mcp } = await connect(server.url, { headers: { "x-api-key": secret } });
+  assertEquals(mcp.status()["it"], "failed");
+  assertStringIncludes(mcp.errors()["it"]!.message, "redirect");
+  assertEquals(thief.seen.length, 0);
+  await mcp.close();
+});
+
+Deno.test("a redirect within the origin is followed", async () => {
+  await using server = serve((request) => {
+    return request.url.endsWith("/mcp") ? Response.redirect(`${request.url}/`, 307) : undefined;
+  });
+  const { mcp } = await connect(server.url);
+  assertEquals((await call(mcp, "it_work")).output, "worked");
+  await mcp.close();
+});
+
+Deno.test("headers take their values from the environment, and a missing one fails alone", async () => {
+  await using server = serve(() => undefined);
+  Deno.env.set("TOOLNEXUS_MCP_KEY", secret);
+  const { mcp } = await connect(server.url, {
+    headers: { authorization: "Bearer ${TOOLNEXUS_MCP_KEY}" },
+  });
+  Deno.env.delete("TOOLNEXUS_MCP_KEY");
+  for (const { headers } of server.seen) {
+    assertEquals(headers.get("authorization"), `Bearer ${secret}`);
+  }
+  await mcp.close();
+  const { mcp: without } = await connect(server.url, {
+    headers: { authorization: "Bearer ${TOOLNEXUS_MCP_KEY}" },
+  });
+  assertStringIncludes(without.errors()["it"]!.message, "TOOLNEXUS_MCP_KEY");
+  await without.close();
+});
+
+const calls: [name: string, reason: string, handle: () => Response | Promise<Response>][] = [
+  ["a call without an answer", "no answer within 600 ms", never],
+  ["a call that is refused", "503", () => new Response("busy", { status: 503 })],
+  [
+    "an answer that is cut short",
+    "",
+    () =>
+      new Response('{"jsonrpc": "2.0", "id', { headers: { "content-type": "application/json" } }),
+  ],
+  ["a result without an end", "longer than", endless],
+];
+
+for (const [name, reason, handle] of calls) {
+  Deno.test(`${name} is an error result, and the next call works`, async () => {
+    let isFirst = true;
+    await using server = serve((_, { method }) => {
+      if (method !== "tools/call" || !isFirst) return undefined;
+      isFirst = false;
+      return handle();
+    });
+    const { mcp } = await connect(server.url);
+    const started = performance.now();
+    const { isError, output } = await call(mcp, "it_work");
+    const elapsed = performance.now() - started;
+    assertEquals(isError, true);
+    assertStringIncludes(output, "MCP server it, tool work: ");
+    assertStringIncludes(output, reason);
+    assert(elapsed < timeout + slack, `gave up after ${elapsed} ms`);
+    assertEquals((await call(mcp, "it_work")).output, "worked");
+    await mcp.close();
+    row("http", name, "tools/call", "error result, the next call works", elapsed, 0);
+  });
+}
+
+Deno.test("a session is ended on closing, and a server that does not answer that is left", async () => {
+  for (const hangs of [false, true]) {
+    await using server = serve(({ method }) => {
+      if (method !== "DELETE") return undefined;
+      return hangs ? never() : new Response(null, { status: 200 });
+    });
+    const { mcp } = await connect(server.url);
+    const started = performance.now();
+    await mcp.close();
+    const elapsed = performance.now() - started;
+    const ends = server.seen.filter(({ method }) => method === "DELETE");
+    assertEquals(ends.map(({ headers }) => headers.get("mcp-session-id")), ["s-1"]);
+    assert(elapsed < 1_000 + slack, `closed after ${elapsed} ms`);
+    if (hangs) row("http", "a server that does not end a session", "close", "left", elapsed, 0);
+  }
+});
+
+Deno.test("a tool that wants a login first suspends the run", async () => {
+  const data = { elicitations: [{ mode: "url", url: "https://login.test/", message: "Log in" }] };
+  await using server = serve((_, { id, method }) =>
+    method === "tools/call"
+      ? Response.json({ jsonrpc: "2.0", id, error: { code: -32042, message: "login", data } })
+      : undefined
+  );
+  const { mcp } = await connect(server.url);
+  const result = await call(mcp, "it_work");
+  assertEquals(result.output, "Log in\nhttps://login.test/");
+  assertEquals(pendingOf(result)?.kind, "authorization");
+  await mcp.close();
+});
+
+function row(...cells: [string, string, string, string, number, number]): void {
+  if (!Deno.env.get("TOOLNEXUS_MCP_TABLE")) return;
+  const texts = cells.map((cell) => typeof cell === "number" ? String(Math.round(cell)) : cell);
+  console.log(`| ${texts.join(" | ")} |`);
+}

@@ -1,0 +1,538 @@
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { parse } from "@std/yaml";
+import { createToolkit, type DefinedTool, type JsonSchema, pendingOf } from "../mod.ts";
+import { jsonSchema } from "../src/sources/json_schema.ts";
+import { httpToolsFromOpenAPI, type OpenAPIOptions } from "../src/sources/openapi.ts";
+import { stubLlm } from "../src/testing/mod.ts";
+import { clientOf } from "./client_kit.ts";
+
+const library = await Deno.readTextFile(
+  new URL("./fixtures/library_openapi.yaml", import.meta.url),
+);
+
+/** A server that writes down what it is sent, and the tools of the library on it. */
+class Library implements AsyncDisposable {
+  readonly seen: { line: string; headers: Headers; body: string }[] = [];
+  readonly skipped: string[] = [];
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  #tools: DefinedTool[] = [];
+
+  private constructor() {
+    const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+    this.#server = Deno.serve(options, async (request) => {
+      const { pathname, search } = new URL(request.url);
+      const line = `${request.method} ${pathname}${decodeURIComponent(search)}`;
+      this.seen.push({ line, headers: request.headers, body: await request.text() });
+      return Response.json({ ok: true });
+    });
+  }
+
+  static async open(spec: string | object = library, options: OpenAPIOptions = {}) {
+    const opened = new Library();
+    opened.#tools = await httpToolsFromOpenAPI(spec, {
+      serverVariables: { host: opened.host },
+      onSkip: ({ operationId }, reason) => opened.skipped.push(`${operationId}: ${reason}`),
+      ...options,
+    });
+    return opened;
+  }
+
+  get host(): string {
+    return `127.0.0.1:${this.#server.addr.port}`;
+  }
+
+  get names(): string[] {
+    return this.#tools.map(({ name }) => name);
+  }
+
+  tool(name: string): DefinedTool {
+    const tool = this.#tools.find((each) => each.name === name);
+    assert(tool, `no tool ${name} among ${this.names.join()}`);
+    return tool;
+  }
+
+  /** The properties of a tool's arguments. */
+  properties(name: string): Record<string, JsonSchema> {
+    return this.tool(name).inputSchema.properties as Record<string, JsonSchema>;
+  }
+
+  /** What arrives of a call. */
+  async call(name: string, args: Record<string, unknown>) {
+    const result = await this.tool(name).execute(args);
+    assertEquals(result, { output: '{"ok":true}', isError: false, metadata: { status: 200 } });
+    return this.seen.at(-1)!;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.shutdown();
+  }
+}
+
+/** A document of one path. */
+function documentOf(path: string, item: object, rest: object = {}): object {
+  const servers = [{ url: "http://api.test" }];
+  return { openapi: "3.1.0", info: {}, servers, paths: { [path]: item }, ...rest };
+}
+
+Deno.test("each operation becomes a tool, named by its id or by its method and path", async () => {
+  await using server = await Library.open();
+  assertEquals(server.names, [
+    "books_list",
+    "books_create",
+    "books_put",
+    "delete_books_id",
+    "get_books_id_pages_page",
+    "shelve",
+    "note",
+    "lend",
+  ]);
+  assertEquals(server.tool("books_list").description, "Lists books\n\nNewest first.");
+  assertEquals(server.tool("shelve").description, "POST /shelves");
+  assertEquals(server.tool("shelve").source, "http");
+});
+
+Deno.test("an operation that cannot be a tool is skipped with the reason, the rest is there", async () => {
+  await using server = await Library.open();
+  assertEquals(server.skipped, [
+    "upload: body is multipart/form-data",
+    'broken: $ref "#/components/parameters/Nowhere" leads nowhere',
+    'elsewhere: $ref "https://library.invalid/common.yaml#/Page" leads out of the document',
+  ]);
+});
+
+Deno.test("a model uses an API by its document", async () => {
+  await using server = await Library.open();
+  await using llm = stubLlm([
+    {
+      toolCalls: [
+        { name: "books_create", args: { title: "Emma", isbn: "1" } },
+        { name: "delete_books_id", args: { id: 7 } },
+      ],
+    },
+    "Done",
+  ]);
+  const names = ["books_create", "delete_books_id"];
+  const toolkit = createToolkit({ tools: names.map((name) => server.tool(name)) });
+  const { text } = await clientOf(llm, { toolkit }).run("Add Emma, remove 7");
+  assertEquals(text, "Done");
+  assertEquals(server.seen.map(({ line, body }) => `${line} ${body}`).toSorted(), [
+    "DELETE /v1/books/7 ",
+    'POST /v1/books {"title":"Emma","isbn":"1"}',
+  ]);
+});
+
+Deno.test("query parameters are sent in the style of each", async () => {
+  await using server = await Library.open();
+  const { line } = await server.call("books_list", {
+    tag: ["a&b", "c"],
+    page: 2,
+    sort_by_: "year",
+    ids: [1, 2],
+    colors: ["red", "blue"],
+    filter: { year: { gte: 1800 }, in: ["en"] },
+    size: { w: 3, h: 4 },
+    where: { a: [1] },
+  });
+  assertEquals(
+    line,
+    "GET /v1/books?tag=a&b&tag=c&page=2&sort[by]=year&ids=1,2&colors=red|blue" +
+      '&filter[year][gte]=1800&filter[in][0]=en&w=3&h=4&where={"a":[1]}',
+  );
+});
+
+Deno.test("headers and cookies are sent, those of the request itself are no arguments", async () => {
+  await using server = await Library.open();
+  const { headers } = await server.call("books_list", { "X-Trace": ["a", "b"], session: "x;y" });
+  assertEquals(headers.get("x-trace"), "a,b");
+  assertEquals(headers.get("cookie"), "session=x%3By");
+  assertEquals(headers.get("accept"), "application/json");
+  const names = Object.keys(server.properties("books_list"));
+  assertEquals(names.filter((name) => /^(accept|authorization)$/i.test(name)), []);
+});
+
+Deno.test("an argument for a path stays in its segment", async () => {
+  await using server = await Library.open();
+  const { line } = await server.call("books_put", { id: "a/b?c", dry: true });
+  assertEquals(line, "PUT /v1/books/a%2Fb%3Fc?dry=true");
+  const { isError } = await server.tool("books_put").execute({ id: "../admin" });
+  assertEquals([isError, server.seen.length], [true, 1]);
+});
+
+Deno.test("a path's own placeholders are arguments although nothing declares them", async () => {
+  await using server = await Library.open();
+  assertEquals(server.tool("get_books_id_pages_page").inputSchema.required, ["id", "page"]);
+  const { line } = await server.call("get_books_id_pages_page", { id: "x", page: "7" });
+  assertEquals(line, "GET /v1/books/x/pages/7");
+});
+
+Deno.test("an operation's parameter stands in for its path's", async () => {
+  await using server = await Library.open();
+  assertEquals(server.properties("delete_books_id"), {
+    id: { type: "integer", description: "Overridden" },
+  });
+  assertEquals(server.properties("books_put").id, { type: "string", description: "Which one" });
+});
+
+Deno.test("the properties of a body are arguments, without those that the server sets", async () => {
+  await using server = await Library.open();
+  const { properties, required, additionalProperties } = server.tool("books_create")
+    .inputSchema as { [key: string]: unknown; properties: object };
+  assertEquals(Object.keys(properties), [
+    "title",
+    "subtitle",
+    "format",
+    "author",
+    "editor",
+    "sequel",
+    "keywords",
+    "isbn",
+  ]);
+  assertEquals([required, additionalProperties], [["title", "isbn"], false]);
+  const { headers } = await server.call("books_create", { title: "Emma", isbn: "1" });
+  assertEquals(headers.get("content-type"), "application/json");
+});
+
+Deno.test("a body that may be left out demands nothing, and is sent as the type it has", async () => {
+  await using server = await Library.open();
+  assertEquals(server.tool("books_put").inputSchema.required, ["id"]);
+  const bare = await server.call("books_put", { id: "x" });
+  assertEquals([bare.body, bare.headers.get("content-type")], ["", null]);
+  const { body, headers } = await server.call("books_put", { id: "x", subtitle: null });
+  assertEquals(body, '{"subtitle":null}');
+  assertEquals(headers.get("content-type"), "application/merge-patch+json");
+});
+
+Deno.test("a body that is no object with properties is the argument `body`", async () => {
+  await using server = await Library.open();
+  assertEquals(server.tool("shelve").inputSchema.required, ["body"]);
+  const { body } = await server.call("shelve", { body: [{ label: "a" }] });
+  assertEquals(body, '[{"label":"a"}]');
+  const note = await server.call("note", { body: "plain text" });
+  assertEquals([note.body, note.headers.get("content-type")], ["plain text", "text/plain"]);
+});
+
+Deno.test("a form is encoded as the document says, else with brackets", async () => {
+  await using server = await Library.open();
+  const { body, headers } = await server.call("lend", {
+    book: "Emma & co",
+    tags: ["a", "b"],
+    to: { name: "Ann" },
+    days: [1, 2],
+  });
+  assertEquals(headers.get("content-type"), "application/x-www-form-urlencoded");
+  assertEquals([...new URLSearchParams(body)], [
+    ["book", "Emma & co"],
+    ["tags", "a"],
+    ["tags", "b"],
+    ["to[name]", "Ann"],
+    ["days", "1,2"],
+  ]);
+});
+
+Deno.test("OpenAPI 3.0 schemas become JSON Schema", async () => {
+  await using server = await Library.open();
+  const list = server.properties("books_list");
+  assertEquals(list.page, { type: "integer", exclusiveMinimum: 0 });
+  const { title, subtitle, format, keywords } = server.properties("books_create");
+  assertEquals(title, { type: "string" });
+  assertEquals(subtitle, { type: ["string", "null"] });
+  assertEquals(format, { type: ["string", "null"], enum: ["paper", "audio", null] });
+  assertEquals(keywords, { type: "array", items: {} });
+});
+
+Deno.test("a schema used once is put in place; one used more often, or by itself, is a definition", async () => {
+  await using server = await Library.open();
+  const { author, editor, sequel } = server.properties("books_create");
+  assertEquals(author, { $ref: "#/$defs/Person" });
+  assertEquals(editor, { $ref: "#/$defs/Person", description: "Who made it ready" });
+  assertEquals(sequel, { $ref: "#/$defs/Book" });
+  const { $defs } = server.tool("books_create").inputSchema as {
+    $defs: Record<string, JsonSchema>;
+  };
+  assertEquals(Object.keys($defs).toSorted(), ["Book", "Person"]);
+  assertEquals($defs.Person, {
+    type: "object",
+    properties: { name: { type: "string", minLength: 1 }, born: { type: "integer" } },
+  });
+  assertEquals($defs.Book?.required, ["title"]);
+});
+
+Deno.test("a schema that contains itself stays whole: it can still be checked against", async () => {
+  await using server = await Library.open();
+  const { "~standard": shelve } = jsonSchema(server.tool("shelve").inputSchema);
+  const deep = (label: unknown) => ({ body: [{ label: "a", inside: { inside: { label } } }] });
+  assertEquals(await shelve.validate(deep("b")), { value: deep("b") });
+  const { issues } = await shelve.validate(deep(7));
+  assertEquals(issues?.map(({ path }) => path), [["body", 0, "inside", "inside", "label"]]);
+});
+
+Deno.test("a name that comes twice is told apart by its place", async () => {
+  const parameter = (place: string) => ({ name: "id", in: place, schema: { type: "string" } });
+  const schema = {
+    type: "object",
+    properties: { id: { type: "string" }, body_id: { type: "string" } },
+  };
+  const spec = documentOf("/users/{id}", {
+    post: {
+      operationId: "move",
+      parameters: ["cookie", "header", "query", "path"].map(parameter),
+      requestBody: { content: { "application/json": { schema } } },
+    },
+  });
+  await using server = await Library.open(spec);
+  const tools = await httpToolsFromOpenAPI(spec, { baseUrl: `http://${server.host}` });
+  const names = Object.keys(tools[0]?.inputSchema.properties as object);
+  assertEquals(names, ["id", "query_id", "header_id", "cookie_id", "body_id", "body_body_id"]);
+  await tools[0]?.execute(Object.fromEntries(names.map((name) => [name, `<${name}>`])));
+  const { line, headers, body } = server.seen[0]!;
+  assertEquals(line, "POST /users/%3Cid%3E?id=<query_id>");
+  assertEquals(headers.get("id"), "<header_id>");
+  assertEquals(headers.get("cookie"), "id=%3Ccookie_id%3E");
+  assertEquals(JSON.parse(body), { id: "<body_id>", body_id: "<body_body_id>" });
+});
+
+Deno.test("an argument that is missing or unknown is an error result, and nothing is sent", async () => {
+  await using server = await Library.open();
+  const cases: [string, Record<string, unknown>, string][] = [
+    ["books_create", { title: "Emma" }, "argument isbn is missing"],
+    ["books_create", { title: "Emma", isbn: "1", id: "7" }, "unknown argument: id"],
+    ["delete_books_id", { id: null }, "argument id is missing"],
+    ["books_list", { __proto__x: 1 }, "unknown argument: __proto__x"],
+    ["books_list", { constructor: 1 }, "unknown argument: constructor"],
+  ];
+  for (const [name, args, output] of cases) {
+    assertEquals(await server.tool(name).execute(args), { output, isError: true });
+  }
+  assertEquals(server.seen.length, 0);
+});
+
+Deno.test("tool names are legal, at most 64 characters, and unique", async () => {
+  const item = (operationId: string) => ({ get: { operationId } });
+  const long = "a".repeat(70);
+  const spec = documentOf("/1", item("läst/all"), {
+    paths: {
+      "/1": item("list.all"),
+      "/2": item("list all"),
+      "/3": item(long),
+      "/4": item(long + "b"),
+      "/": { get: {} },
+      "/a-b/{c}": { get: {}, post: {} },
+    },
+  });
+  const tools = await httpToolsFromOpenAPI(spec);
+  assertEquals(tools.map(({ name }) => name), [
+    "list_all",
+    "list_all_2",
+    "a".repeat(64),
+    "a".repeat(62) + "_2",
+    "get",
+    "get_a_b_c",
+    "post_a_b_c",
+  ]);
+  const prefixed = await httpToolsFromOpenAPI(spec, { namePrefix: "shop_" });
+  assertEquals(prefixed[0]?.name, "shop_list_all");
+  assertEquals(prefixed[2]?.name, "shop_" + "a".repeat(59));
+});
+
+Deno.test("filter() chooses operations by id, tag, method or path", async () => {
+  const names = async (filter: OpenAPIOptions["filter"]) => {
+    await using server = await Library.open(library, { filter });
+    return server.names;
+  };
+  assertEquals(await names(({ operationId }) => operationId === "note"), ["note"]);
+  assertEquals(await names(({ tags, method }) => tags.includes("books") && method === "GET"), [
+    "books_list",
+  ]);
+  assertEquals(await names(({ path }) => path === "/shelves"), ["shelve"]);
+  assertEquals(await names(({ deprecated }) => deprecated), ["delete_books_id"]);
+});
+
+Deno.test("needsApproval() chooses what a human must approve", async () => {
+  await using server = await Library.open(library, {
+    needsApproval: ({ method }) => method !== "GET",
+  });
+  const asked = await server.tool("delete_books_id").execute({ id: 7 });
+  assertEquals(pendingOf(asked)?.data, { tool: "delete_books_id", args: { id: 7 } });
+  assertEquals(server.seen.length, 0);
+  await server.call("books_list", {});
+});
+
+Deno.test("headers come from the options, with ${NAME} from the environment", async () => {
+  Deno.env.set("TOOLNEXUS_LIBRARY_TOKEN", "t0ken-t0ken");
+  try {
+    const headers = { Authorization: "Bearer ${TOOLNEXUS_LIBRARY_TOKEN}", "X-Trace": "ours" };
+    await using server = await Library.open(library, { headers });
+    const seen = await server.call("books_list", { "X-Trace": ["theirs"] });
+    assertEquals(seen.headers.get("authorization"), "Bearer t0ken-t0ken");
+    assertEquals(seen.headers.get("x-trace"), "ours");
+  } finally {
+    Deno.env.delete("TOOLNEXUS_LIBRARY_TOKEN");
+  }
+});
+
+Deno.test("the server is the nearest one that the document names, or baseUrl", async () => {
+  const urls: string[] = [];
+  const fetch: typeof globalThis.fetch = (input) => {
+    urls.push(String(input));
+    return Promise.resolve(new Response());
+  };
+  const spec = documentOf("/a", {
+    get: { servers: [{ url: "https://operation.test/" }] },
+    post: {},
+    servers: [{ url: "https://path.test" }],
+  });
+  for (const tool of await httpToolsFromOpenAPI(spec, { fetch })) await tool.execute({});
+  const baseUrl = "https://mine.test/api/";
+  for (const tool of await httpToolsFromOpenAPI(spec, { fetch, baseUrl })) await tool.execute({});
+  for (const tool of await httpToolsFromOpenAPI(library, { fetch, onSkip: () => {} })) {
+    if (tool.name === "books_list") await tool.execute({});
+  }
+  assertEquals(urls, [
+    "https://operation.test/a",
+    "https://path.test/a",
+    "https://mine.test/api/a",
+    "https://mine.test/api/a",
+    "http://library.invalid/v1/books",
+  ]);
+});
+
+Deno.test("text in YAML or JSON, or an object, gives the same tools; the object stays as it was", async () => {
+  const object = parse(library, { schema: "core" }) as object;
+  const before = JSON.stringify(object);
+  const shapes = await Promise.all(
+    [library, JSON.stringify(object), object].map(async (spec) => {
+      await using server = await Library.open(spec);
+      return server.names.map((name) => [name, server.tool(name).inputSchema]);
+    }),
+  );
+  assertEquals(shapes[1], shapes[0]);
+  assertEquals(shapes[2], shapes[0]);
+  assertEquals(JSON.stringify(object), before);
+});
+
+Deno.test("OpenAPI 3.1 keeps what JSON Schema knows", async () => {
+  const schema = {
+    type: "object",
+    properties: {
+      note: { type: ["string", "null"], examples: ["x"] },
+      kind: { const: "order" },
+      pair: { type: "array", prefixItems: [{ type: "string" }, { type: "number" }] },
+      extra: { type: "object", additionalProperties: { $ref: "#/components/schemas/Money" } },
+      total: { $ref: "#/components/schemas/Money", description: "All of it" },
+    },
+  };
+  const Money = { type: "object", properties: { amount: { type: "number", exclusiveMinimum: 0 } } };
+  const tools = await httpToolsFromOpenAPI(documentOf("/orders", {
+    post: { requestBody: { content: { "application/json": { schema } } } },
+  }, { components: { schemas: { Money } } }));
+  assertEquals(tools[0]?.inputSchema, {
+    type: "object",
+    properties: {
+      note: { type: ["string", "null"], examples: ["x"] },
+      kind: { const: "order" },
+      pair: { type: "array", prefixItems: [{ type: "string" }, { type: "number" }] },
+      extra: { type: "object", additionalProperties: { $ref: "#/$defs/Money" } },
+      total: { $ref: "#/$defs/Money", description: "All of it" },
+    },
+    additionalProperties: false,
+    $defs: { Money },
+  });
+});
+
+Deno.test("references in circles end, in schemas and elsewhere", async () => {
+  const reasons: string[] = [];
+  const spec = documentOf("/a", {
+    get: { parameters: [{ $ref: "#/components/parameters/A" }] },
+    post: { requestBody: { content: { "application/json": { schema: ref("A") } } } },
+  }, {
+    components: {
+      parameters: {
+        A: { $ref: "#/components/parameters/B" },
+        B: { $ref: "#/components/parameters/A" },
+      },
+      schemas: {
+        A: { allOf: [ref("B")], properties: { b: ref("B") } },
+        B: { allOf: [ref("A")], properties: { a: ref("A") } },
+      },
+    },
+  });
+  const tools = await httpToolsFromOpenAPI(spec, { onSkip: (_, reason) => reasons.push(reason) });
+  assertEquals(reasons, ['$ref "#/components/parameters/A" leads to itself']);
+  assertEquals(tools.map(({ name }) => name), ["post_a"]);
+  assert(JSON.stringify(tools[0]?.inputSchema).length < 1000);
+
+  function ref(name: string) {
+    return { $ref: `#/components/schemas/${name}` };
+  }
+});
+
+Deno.test("descriptions are cut at what providers accept", async () => {
+  const tools = await httpToolsFromOpenAPI(
+    documentOf("/a", { get: { summary: "s", description: "x".repeat(3000) } }),
+  );
+  assertEquals(tools[0]?.description.length, 1024);
+});
+
+Deno.test("what is no OpenAPI 3 document is a TypeError that says so", async () => {
+  const wrong: [unknown, string][] = [
+    ["https://api.test/openapi.json", "spec must be an OpenAPI document"],
+    [undefined, "spec must be an OpenAPI document"],
+    [[], "spec must be an OpenAPI document"],
+    ["{ not json", "spec is neither JSON nor YAML"],
+    ["a: [", "spec is neither JSON nor YAML"],
+    ['swagger: "2.0"', "spec must be of OpenAPI 3.0 or 3.1: its version is 2.0"],
+    [{ openapi: "4.0.0" }, "its version is 4.0.0"],
+    [{ info: {} }, "its version is none"],
+  ];
+  for (const [spec, message] of wrong) {
+    await assertRejects(() => httpToolsFromOpenAPI(spec as string), TypeError, message);
+  }
+});
+
+Deno.test("options that are wrong are told once, not skipped over for each operation", async () => {
+  const spec = documentOf("/a", { get: {} });
+  const wrong: [OpenAPIOptions, string][] = [
+    [{ baseUrl: "api.test" }, "url must be an http or https URL"],
+    [{ baseUrl: "http://{host}" }, "url must have no placeholder before its path"],
+    [{ baseUrl: "http://api.test/?key=1" }, "baseUrl must be an http or https URL without a query"],
+    [{ headers: { "a b": "c" } }, 'header "a b" has a name or value'],
+  ];
+  for (const [options, message] of wrong) {
+    await assertRejects(() => httpToolsFromOpenAPI(spec, options), TypeError, message);
+  }
+  await assertRejects(() => httpToolsFromOpenAPI(spec, { timeoutMs: 0 }), RangeError, "timeoutMs");
+  const relative = { ...spec, servers: [{ url: "/api/v3" }] };
+  await assertRejects(() => httpToolsFromOpenAPI(relative), TypeError, "baseUrl must be");
+  const open = { ...spec, servers: [{ url: "https://{region}.api.test" }] };
+  await assertRejects(
+    () => httpToolsFromOpenAPI(open),
+    TypeError,
+    "server variable region has no value",
+  );
+  assertThrows(() => jsonSchema({ $ref: "#/nowhere" }), TypeError);
+});
+
+Deno.test("a skipped operation is a warning where nobody listens", async () => {
+  const { warn } = console;
+  const lines: unknown[] = [];
+  console.warn = (line: unknown) => void lines.push(line);
+  try {
+    const content = { "multipart/form-data": {} };
+    await httpToolsFromOpenAPI(documentOf("/a", { post: { requestBody: { content } } }));
+  } finally {
+    console.warn = warn;
+  }
+  assertEquals(lines, ["openapi: POST /a is no tool: body is multipart/form-data"]);
+});
+
+Deno.test({
+  name: "a document is read without any permission",
+  permissions: "none",
+  async fn() {
+    const spec = documentOf("/a", { get: { parameters: [{ $ref: "other.yaml#/P" }] }, post: {} });
+    const reasons: string[] = [];
+    const tools = await httpToolsFromOpenAPI(spec, { onSkip: (_, reason) => reasons.push(reason) });
+    assertEquals(tools.map(({ name }) => name), ["post_a"]);
+    assertEquals(reasons, ['$ref "other.yaml#/P" leads out of the document']);
+  },
+});
