@@ -30,7 +30,8 @@ type Steps<Result> = AsyncGenerator<StreamEvent[], Result>;
 
 /** A whole run, from its turn in the line to its end. */
 export function traceRun(run: Traced, steps: Steps<RunResult>): Steps<RunResult> {
-  return traced(run, steps, {
+  const { tracer } = run.settings;
+  return tracer === undefined ? steps : inSpan(tracer, steps, {
     name: "invoke_agent",
     kind: INTERNAL,
     attributes: { ...attributesOf(run, "invoke_agent"), ...endpointOf(run.settings) },
@@ -44,8 +45,8 @@ export function traceChat(
   steps: Steps<Answer>,
 ): Steps<Answer> {
   const { settings, streaming } = run;
-  const { model, maxTokens } = settings;
-  return traced(run, steps, {
+  const { tracer, model, maxTokens } = settings;
+  return tracer === undefined ? steps : inSpan(tracer, steps, {
     name: `chat ${model}`,
     kind: CLIENT,
     attributes: {
@@ -101,13 +102,8 @@ interface Plan<Result> {
   outcome(result: Result): SpanAttributes;
 }
 
-/** The same steps, inside a span; the very same where nobody traces. */
-function traced<Result>(run: Traced, steps: Steps<Result>, plan: Plan<Result>): Steps<Result> {
-  const { tracer } = run.settings;
-  return tracer === undefined ? steps : stepsInSpan(tracer, steps, plan);
-}
-
-async function* stepsInSpan<Result>(
+/** The same steps, inside a span. */
+async function* inSpan<Result>(
   tracer: Tracer,
   steps: Steps<Result>,
   { name, kind, attributes, outcome }: Plan<Result>,

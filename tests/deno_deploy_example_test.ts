@@ -52,7 +52,8 @@ class Deployment implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#process.kill("SIGTERM");
+    // A polite signal would wait for the stub inside of it.
+    this.#process.kill("SIGKILL");
     await this.#process.status;
     await this.#stderr;
   }
