@@ -310,8 +310,10 @@ Deno.test({
 
 Deno.test("every example is run by a test and names its command", async () => {
   const tests: string[] = [];
-  for (const name of await namesIn(join(root, "tests"))) {
-    if (name.endsWith("_test.ts")) tests.push(await Deno.readTextFile(join(root, "tests", name)));
+  for (const folder of [join(root, "tests"), join(root, "tests", "servers")]) {
+    for (const name of await namesIn(folder)) {
+      if (name.endsWith("_test.ts")) tests.push(await Deno.readTextFile(join(folder, name)));
+    }
   }
   for (const name of await namesIn(join(root, "examples"))) {
     assert(tests.some((test) => test.includes(name)), `no test names ${name}`);
