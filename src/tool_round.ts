@@ -171,11 +171,12 @@ async function execute(
 ): Promise<ToolResult> {
   run.signal.throwIfAborted();
   const timeoutMs = run.toolkit.get(name)?.timeoutMs ?? run.settings.toolTimeoutMs;
-  using scope = new Scope(run.signal);
-  const late = new Error(`timed out after ${timeoutMs} ms`);
-  scope.limit(timeoutMs, () => late);
+  using scope = timeoutMs === undefined ? undefined : new Scope(run.signal);
+  const late = `timed out after ${timeoutMs} ms`;
+  scope?.limit(timeoutMs, () => new DOMException(late, "TimeoutError"));
+  const signal = scope?.signal ?? run.signal;
   const context: ToolContext = {
-    signal: scope.signal,
+    signal,
     callId: id,
     turn: round.turn,
     ...(run.conversationId !== undefined && { conversationId: run.conversationId }),
@@ -183,7 +184,7 @@ async function execute(
     ...(timeoutMs !== undefined && { timeoutMs }),
   };
   try {
-    return await abortable(run.toolkit.execute(name, args, context), scope.signal);
+    return await abortable(run.toolkit.execute(name, args, context), signal);
   } catch (error) {
     if (run.signal.aborted) throw run.signal.reason;
     return failed(reasonOf(error));
