@@ -42,6 +42,7 @@ export { Client, Conversation, createClient } from "./src/client.ts";
 export type {
   AskOptions,
   ConversationOptions,
+  ConversationResumeOptions,
   Prompt,
   ResumeOptions,
   RunOptions,
@@ -49,7 +50,12 @@ export type {
 } from "./src/client.ts";
 export type { CallOptions, ClientOptions } from "./src/options.ts";
 export type { RequestErrorInfo } from "./src/wire/request.ts";
-export type { TranslateRequest, TranslateResult } from "./src/translate.ts";
+export type {
+  ToolChoice,
+  ToolDeclaration,
+  TranslateRequest,
+  TranslateResult,
+} from "./src/translate.ts";
 export { createInProcessClient } from "./src/in_process.ts";
 export type {
   InProcessOptions,
@@ -74,7 +80,6 @@ export { trimTurns } from "./src/trim_turns.ts";
 export type { MetricEvent } from "./src/metrics.ts";
 export type { SpanAttributes, Tracer, TracerSpan } from "./src/tracer.ts";
 export { InMemoryConversationStore } from "./src/memory_store.ts";
-export type { ConversationInfo, ListOptions } from "./src/memory_store.ts";
 export {
   checkConversationId,
   copyMessages,
@@ -117,8 +122,10 @@ export type { ErrorCode, ProviderErrorDetails, StoreOperation } from "./src/erro
 export type {
   Answer,
   Awaitable,
+  ConversationInfo,
   ConversationStore,
   JsonSchema,
+  ListOptions,
   Message,
   PendingRequest,
   RepairReport,

@@ -12,22 +12,12 @@ import { claimOf, type LastTurn, lastTurn, storedOutput } from "./transcript/las
 import { leadingSystem } from "./transcript/system.ts";
 import { callsOf, parseArguments, styleOf, textOf } from "./transcript/read.ts";
 import type { Toolkit } from "./tools/toolkit.ts";
-import type {
-  Answer,
-  ConversationStore,
-  Message,
-  PendingRequest,
-  RepairReport,
-  StyleName,
-} from "./types.ts";
-import { anthropic } from "./wire/anthropic.ts";
-import { openai } from "./wire/openai.ts";
-import { newCallId, type Style } from "./wire/style.ts";
+import type { Answer, ConversationStore, Message, PendingRequest, RepairReport } from "./types.ts";
+import { newCallId } from "./wire/style.ts";
+import { STYLES } from "./wire/styles.ts";
 
 /** How often another resume may be faster, before it must be told. */
 const MAX_CLAIMS = 10;
-
-const STYLES: Record<StyleName, Style> = { openai, anthropic };
 
 /** What an execution is asked to do. */
 export interface ExecutionInput {
@@ -169,7 +159,7 @@ function roundOf(
     outcomes,
     turn: 1,
     isCut: false,
-    isRecorded: true,
+    mustBeAnswered: true,
     approval: { index, request, answer },
   };
 }

@@ -13,6 +13,7 @@ import {
   type CallOptions,
   checkFunction,
   checkObject,
+  checkSignal,
   type ClientOptions,
   type Settings,
   settingsOf,
@@ -66,11 +67,14 @@ export interface ResumeOptions extends CallOptions {
   history?: readonly Message[] | undefined;
   /** The answer to the open request. @default none: an interrupted run goes on */
   answer?: Answer | undefined;
-  /** The request as the caller knows it: a hint only, the stored one counts. */
+  /** The request as the caller knows it; the one in the transcript counts, so this is not read. */
   pending?: PendingRequest | undefined;
   /** Gets each piece of the answer as it comes. */
   onText?: ((delta: string) => void) | undefined;
 }
+
+/** Options of {@linkcode Conversation.resume}. */
+export type ConversationResumeOptions = Pick<ResumeOptions, "answer" | "signal" | "onText">;
 
 /** What one call is about. */
 interface Call extends CallOptions {
@@ -126,7 +130,8 @@ export class Client {
 
   /**
    * Asks and, with an `id`, remembers: the conversation is loaded, continued and saved. Asks on one
-   * id wait for each other. Without an `id` it is {@linkcode Client.run}.
+   * id wait for each other. Without an `id`, or with `id: undefined`, nothing is remembered: it is
+   * {@linkcode Client.run}.
    *
    * @throws {ToolnexusError} with what was completed on its `result`
    * @throws {TypeError} if an argument is wrong
@@ -158,12 +163,12 @@ export class Client {
    */
   async resume(options: ResumeOptions): Promise<RunResult> {
     const { onText, ...call } = checkedResume(options);
-    return await this.#result(undefined, { store: this.#store, ...call }, { onText });
+    return await this.#result(undefined, { ...call, store: this.#store }, { onText });
   }
 
   /** The same as {@linkcode Client.resume}, event by event. */
   resumeStream(options: ResumeOptions): RunStream {
-    const call = { store: this.#store, ...checkedResume(options) };
+    const call = { ...checkedResume(options), store: this.#store };
     return new RunStream(this.#execution(undefined, call, true));
   }
 
@@ -219,9 +224,7 @@ export class Client {
         "history and id exclude each other: the history of an id is in the store",
       );
     }
-    if (signal !== undefined && !(signal instanceof AbortSignal)) {
-      throw new TypeError(`signal must be an AbortSignal: ${quote(signal)}`);
-    }
+    checkSignal(signal);
     return new Execution({
       settings: this.#settings,
       store,
@@ -270,8 +273,12 @@ function checkedResume(options: ResumeOptions): ResumeOptions {
 
 /** What a {@linkcode Conversation} needs of its client. */
 interface ConversationRuns {
-  send(turn: Message[], call: Call, onText?: (delta: string) => void): Promise<RunResult>;
-  stream(turn: Message[], call: Call): RunStream;
+  send(
+    turn: Message[] | undefined,
+    call: Call,
+    onText?: (delta: string) => void,
+  ): Promise<RunResult>;
+  stream(turn: Message[] | undefined, call: Call): RunStream;
 }
 
 /**
@@ -306,6 +313,25 @@ export class Conversation {
   /** The same as {@linkcode Conversation.send}, event by event. */
   stream(prompt: Prompt, options: { signal?: AbortSignal | undefined } = {}): RunStream {
     return this.#runs.stream(userTurn(prompt), this.#call(options.signal));
+  }
+
+  /**
+   * Goes on with the last turn, as {@linkcode Client.resume} does: with the answer that a tool waits
+   * for, or from where the run was interrupted.
+   */
+  async resume(options: ConversationResumeOptions = {}): Promise<RunResult> {
+    const { onText, ...call } = this.#resumed(options);
+    return await this.#runs.send(undefined, call, onText);
+  }
+
+  /** The same as {@linkcode Conversation.resume}, event by event. */
+  resumeStream(options: ConversationResumeOptions = {}): RunStream {
+    return this.#runs.stream(undefined, this.#resumed(options));
+  }
+
+  #resumed(options: ConversationResumeOptions): Call & ConversationResumeOptions {
+    const { answer, onText } = checkedResume({ ...options, id: this.#id });
+    return { ...this.#call(options.signal), answer, onText };
   }
 
   /** Forgets what was said. */

@@ -8,11 +8,11 @@ import { quote } from "./errors.ts";
 import type { Style } from "./wire/style.ts";
 
 /** The environment variables that hold the keys of well-known hosts. */
-const KEY_VARIABLES: Record<string, string> = {
-  "api.openai.com": "OPENAI_API_KEY",
-  "api.anthropic.com": "ANTHROPIC_API_KEY",
-  "openrouter.ai": "OPENROUTER_API_KEY",
-};
+const KEY_VARIABLES: ReadonlyMap<string, string> = new Map([
+  ["api.openai.com", "OPENAI_API_KEY"],
+  ["api.anthropic.com", "ANTHROPIC_API_KEY"],
+  ["openrouter.ai", "OPENROUTER_API_KEY"],
+]);
 
 /** Shorter values are words, not secrets. */
 const MIN_SECRET_LENGTH = 6;
@@ -48,7 +48,8 @@ export function endpointOf(options: EndpointOptions, style: Style): Endpoint {
     // `Bearer` and the key in it.
     hide(/^\w+ (\S+)$/.exec(value)?.[1]);
   };
-  const inQuery = base.search.slice(1).split(/[&=]/);
+  // The values as they are written, too: an encoded one may be repeated as it was sent.
+  const inQuery = base.search.slice(1).split("&").map((pair) => pair.slice(pair.indexOf("=") + 1));
   [...base.searchParams.values(), ...inQuery, ...given.values(), apiKey].forEach(hide);
   if (apiKey !== undefined) checkKey(apiKey);
   let headers: Record<string, string> | undefined;
@@ -66,8 +67,9 @@ export function endpointOf(options: EndpointOptions, style: Style): Endpoint {
       return headers;
     },
     redact(text) {
-      for (const secret of secrets) text = text.replaceAll(secret, "[redacted]");
-      return text;
+      // The longest first: one secret may be a part of another.
+      const sorted = [...secrets].sort((a, b) => b.length - a.length);
+      return sorted.reduce((text, secret) => text.replaceAll(secret, "[redacted]"), text);
     },
   };
 }
@@ -121,7 +123,7 @@ function headersOf(given: EndpointOptions["headers"]): Map<string, string | null
 
 /** The key that belongs to the host: no other host gets one. */
 function environmentKey(base: URL, given: ReadonlyMap<string, unknown>): string | undefined {
-  const variable = base.protocol === "https:" ? KEY_VARIABLES[base.hostname] : undefined;
+  const variable = base.protocol === "https:" ? KEY_VARIABLES.get(base.hostname) : undefined;
   if (variable === undefined || given.has("authorization") || given.has("x-api-key")) {
     return undefined;
   }

@@ -6,7 +6,7 @@
  */
 
 import { beginTurn, type ExecutionInput, resumeTurn } from "./beginning.ts";
-import { reasonOf, RunAbortedError, ToolnexusError } from "./errors.ts";
+import { reasonOf, RunAbortedError, type ToolnexusError } from "./errors.ts";
 import { loop } from "./loop.ts";
 import { type Place, placeOf, takeTurn, within } from "./queue.ts";
 import { Run } from "./run.ts";
@@ -15,6 +15,7 @@ import type { Scope } from "./scope.ts";
 import { traceRun } from "./tracing.ts";
 import { Transaction } from "./transaction.ts";
 import type { Message, RunResult, StreamEvent } from "./types.ts";
+import { NO_USAGE } from "./usage.ts";
 
 /** A run that is about to happen, happens, or has happened; once. */
 export class Execution {
@@ -22,6 +23,8 @@ export class Execution {
   readonly #place: Place | undefined;
   readonly #progress = { text: "" };
   #scope: Scope | undefined;
+  /** The run, when it has got as far as to have a transcript. */
+  #begun: Run | undefined;
   /** Why it ended before its end, when the reader left. */
   #closed: RunAbortedError | undefined;
 
@@ -62,26 +65,46 @@ export class Execution {
   }
 
   async *#steps(): AsyncGenerator<StreamEvent[], RunResult> {
-    using scope = runScope(this.#input.signal, this.#input.settings.timeoutMs);
-    this.#scope = scope;
-    const leave = this.#place && await takeTurn(this.#place, scope.signal);
+    const started = performance.now();
+    let leave: (() => void) | undefined;
+    let error: unknown;
     try {
+      using scope = runScope(this.#input.signal, this.#input.settings.timeoutMs);
+      this.#scope = scope;
+      leave = this.#place && await takeTurn(this.#place, scope.signal);
       return yield* this.#run(scope.signal);
+    } catch (thrown) {
+      error = thrown;
+      throw thrown;
     } finally {
       leave?.();
+      this.#emit(performance.now() - started, error ?? this.#closed);
     }
+  }
+
+  #emit(ms: number, error: unknown): void {
+    const { settings } = this.#input;
+    const { turns = 0, toolCalls = [], usage = NO_USAGE } = this.#begun ?? {};
+    settings.emit({
+      event: "run",
+      model: settings.model,
+      turns,
+      toolCalls: toolCalls.length,
+      totalTokens: usage.totalTokens,
+      ms,
+      ...(error !== undefined && { error: reasonOf(error) }),
+    });
   }
 
   async *#run(signal: AbortSignal): AsyncGenerator<StreamEvent[], RunResult> {
     const { settings, store, id, prompt } = this.#input;
-    const started = performance.now();
     const transaction = id === undefined
       ? undefined
       : new Transaction(store, id, settings.style.name);
     const beginning = prompt !== undefined
       ? await beginTurn(this.#input, transaction, prompt, signal)
       : await resumeTurn(this.#input, transaction, signal);
-    const run = new Run({
+    const run = this.#begun = new Run({
       ...this.#input,
       ...beginning,
       conversationId: id,
@@ -99,11 +122,11 @@ export class Execution {
         failure = { error };
       }
       isSettled = true;
-      return await settle(run, transaction, failure, started);
+      return await settle(run, transaction, failure);
     } finally {
       // A reader who left comes only here, and knows the error.
       if (!isSettled) {
-        await settle(run, transaction, { error: this.#closed }, started).catch(() => {});
+        await settle(run, transaction, { error: this.#closed }).catch(() => {});
       }
     }
   }
@@ -114,9 +137,7 @@ async function settle(
   run: Run,
   transaction: Transaction | undefined,
   failure: { error: unknown } | undefined,
-  started: number,
 ): Promise<RunResult> {
-  const { settings } = run;
   if (failure !== undefined) run.closeFailed();
   let messages = run.messages;
   let unsaved: ToolnexusError | undefined;
@@ -130,20 +151,15 @@ async function settle(
   }
   const result = run.result(messages);
   const error = failure === undefined ? unsaved : failure.error;
-  settings.emit({
-    event: "run",
-    model: settings.model,
-    turns: run.turns,
-    toolCalls: run.toolCalls.length,
-    totalTokens: run.usage.totalTokens,
-    ms: performance.now() - started,
-    ...(error !== undefined && { error: reasonOf(error) }),
-  });
   if (failure === undefined && unsaved === undefined) return result;
-  if (error instanceof ToolnexusError) {
-    if (run.hasResult) error.result = result;
-    if (run.progress.text !== "") error.partialText = run.progress.text;
-    if (failure !== undefined) error.suppressed = unsaved;
+  if (error instanceof Error) {
+    // Also a fault that nobody thought of hands back what was paid for.
+    const { text } = run.progress;
+    Object.assign(error, {
+      ...(run.hasResult && { result }),
+      ...(text !== "" && { partialText: text }),
+      ...(failure !== undefined && unsaved !== undefined && { suppressed: unsaved }),
+    });
   }
   throw error;
 }
@@ -159,5 +175,5 @@ function save(run: Run, transaction: Transaction, open: Message[] = []): Promise
 async function checkpoint(run: Run, transaction: Transaction): Promise<void> {
   const { round } = run;
   await save(run, transaction, round === undefined ? [] : [round.answer]);
-  if (round !== undefined) round.isRecorded = true;
+  if (round !== undefined) round.mustBeAnswered = true;
 }

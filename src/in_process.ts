@@ -5,7 +5,7 @@
  */
 
 import { Client } from "./client.ts";
-import { quote } from "./errors.ts";
+import { ProviderError, quote } from "./errors.ts";
 import type { ClientOptions } from "./options.ts";
 import type { OpenAITool } from "./tools/declarations.ts";
 import type { Awaitable, Message, Usage } from "./types.ts";
@@ -78,8 +78,8 @@ export function createInProcessClient(options: InProcessOptions): Client {
     throw new TypeError(`in-process client requires a \`generate\` function: ${quote(generate)}`);
   }
   return new Client({
-    retries: 0,
     ...rest,
+    retries: rest.retries ?? 0,
     baseUrl: NOWHERE,
     style: "openai",
     fetch: async (_url, init) => Response.json(await answer(generate, init ?? {})),
@@ -92,8 +92,12 @@ async function answer(
   { body, signal }: RequestInit,
 ): Promise<unknown> {
   const { messages, tools = [], model, stream } = JSON.parse(String(body));
-  if (stream) throw new TypeError("in-process client does not support streaming");
-  const { content, toolCalls, usage } = await generate({ messages, tools, model, signal: signal! });
+  if (stream) {
+    const refused = "in-process client does not support streaming";
+    throw new ProviderError(refused, { status: 0, retryable: false });
+  }
+  const response = await generate({ messages, tools, model, signal: signal! });
+  const { content, toolCalls, usage } = response ?? {};
   if (typeof content !== "string" && !Array.isArray(toolCalls)) {
     throw new TypeError("generate must return { content } or { toolCalls }");
   }

@@ -5,14 +5,16 @@
  */
 
 import { callHook, type Hooks } from "./hooks.ts";
+import { quote } from "./errors.ts";
 import { copyMessages } from "./messages.ts";
 import type { Run } from "./run.ts";
 import { runRound } from "./tool_round.ts";
+import { toolkitOf } from "./tools/toolkit.ts";
 import { traceChat } from "./tracing.ts";
 import { leadingSystem, systemText } from "./transcript/system.ts";
 import type { StreamEvent } from "./types.ts";
 import { requestAnswer } from "./wire/request.ts";
-import type { Answer } from "./wire/style.ts";
+import type { Completion } from "./wire/style.ts";
 
 /** Runs until the model has answered, a tool waits for a human, or the turns are used up. */
 export async function* loop(run: Run): AsyncGenerator<StreamEvent[], void> {
@@ -32,7 +34,7 @@ export async function* loop(run: Run): AsyncGenerator<StreamEvent[], void> {
         outcomes: calls.map(() => undefined),
         turn: run.turns,
         isCut,
-        isRecorded: false,
+        mustBeAnswered: false,
       };
       yield [{ type: "usage", usage }];
       yield* runRound(run, run.round);
@@ -46,12 +48,12 @@ export async function* loop(run: Run): AsyncGenerator<StreamEvent[], void> {
 }
 
 /** One answer of the model, with the hooks around it. */
-export async function* askModel(run: Run): AsyncGenerator<StreamEvent[], Answer> {
+export async function* askModel(run: Run): AsyncGenerator<StreamEvent[], Completion> {
   const { settings, signal, streaming, progress } = run;
   const { model, hooks, emit } = settings;
   const body = await requestBody(run);
   const started = performance.now();
-  let answer: Answer;
+  let answer: Completion;
   const metric = { event: "llm", model } as const;
   try {
     answer = yield* traceChat(
@@ -80,33 +82,43 @@ async function requestBody(run: Run): Promise<string> {
   const { settings, toolkit } = run;
   const { style, model, maxTokens, hooks, requestParams, bodyTransform, systemPrompt } = settings;
   const own = systemPrompt || systemText(run.messages);
-  let system = [own, toolkit.prompt()].filter((text) => text !== "").join("\n\n");
+  const prompt = await callHook("toolkit.prompt", () => toolkit.prompt(), undefined, run.signal);
+  let system = [own, prompt ?? ""].filter((text) => text !== "").join("\n\n");
   let tools = toolkit.tools();
   if (hooks.beforeLLM !== undefined) {
     const event = { system, messages: [...run.messages], tools, model, turn: run.turns + 1 };
     const changes = await callHook("beforeLLM", checked(hooks.beforeLLM), event, run.signal);
     if (changes?.messages !== undefined) run.rewrite(changes.messages);
     system = changes?.system ?? system;
-    tools = [...changes?.tools ?? tools];
+    tools = changes?.tools?.slice() ?? tools;
   }
   const messages = run.messages.slice(leadingSystem(run.messages));
-  let body = style.body({ model, system, messages, tools, maxTokens, stream: run.streaming });
+  const body = style.body({ model, system, messages, tools, maxTokens, stream: run.streaming });
   Object.assign(body, requestParams);
   if (bodyTransform !== undefined) {
     // A copy: what is marked on it is not stored.
     const copy = JSON.parse(JSON.stringify(body));
-    body = await callHook("bodyTransform", bodyTransform, copy, run.signal) ?? copy;
+    const transform = async (copy: Record<string, unknown>) =>
+      wellFormedJson(await bodyTransform(copy) ?? copy);
+    return (await callHook("bodyTransform", transform, copy, run.signal))!;
   }
   return wellFormedJson(body);
 }
 
-/** The hook with its messages copied: what it keeps of them is its own, and what is none fails it. */
+/** The hook with what it gives checked and its messages copied: what is wrong fails the hook. */
 function checked(hook: NonNullable<Hooks["beforeLLM"]>): NonNullable<Hooks["beforeLLM"]> {
   return async (event) => {
     const changes = await hook(event);
-    return changes?.messages === undefined
-      ? changes
-      : { ...changes, messages: copyMessages(changes.messages) };
+    if (!changes) return changes;
+    const { system, messages, tools } = changes;
+    if (system !== undefined && typeof system !== "string") {
+      throw new TypeError(`system must be a string: ${quote(system)}`);
+    }
+    return {
+      system,
+      messages: messages && copyMessages(messages),
+      tools: tools && toolkitOf(tools).tools(),
+    };
   };
 }
 

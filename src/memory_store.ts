@@ -6,25 +6,7 @@
 
 import { ConversationConflictError } from "./errors.ts";
 import { checkConversationId, copyMessages, equalMessages } from "./messages.ts";
-import type { ConversationStore, Message } from "./types.ts";
-
-/** What a store's `list` tells of a conversation. */
-export interface ConversationInfo {
-  /** The conversation's id. */
-  id: string;
-  /** When it was last saved. */
-  updatedAt: Date;
-  /** How many messages it has. */
-  messageCount: number;
-}
-
-/** Which conversations a store's `list` tells of. */
-export interface ListOptions {
-  /** What the id begins with. @default "" */
-  prefix?: string | undefined;
-  /** The most to tell of. @default no limit */
-  limit?: number | undefined;
-}
+import type { ConversationInfo, ConversationStore, ListOptions, Message } from "./types.ts";
 
 /**
  * The default store: it keeps conversations as long as the process lives. It copies what it is given

@@ -19,10 +19,9 @@ import type {
   StyleName,
   Tool,
 } from "./types.ts";
-import { anthropic } from "./wire/anthropic.ts";
-import { openai } from "./wire/openai.ts";
 import type { RequestErrorInfo, RequestSettings } from "./wire/request.ts";
 import type { Style } from "./wire/style.ts";
+import { STYLES } from "./wire/styles.ts";
 
 /** What {@linkcode createClient} takes. All times are in milliseconds. */
 export interface ClientOptions {
@@ -48,9 +47,14 @@ export interface ClientOptions {
   systemPrompt?: string | undefined;
   /** The tools of every run that is not given its own. */
   toolkit?: Toolkit | readonly Tool[] | undefined;
-  /** The most answers of one run. @default 10 */
+  /** The most answers of the model in one run. @default 10 */
   maxTurns?: number | undefined;
-  /** The most tokens of one answer. @default 4096 in the Anthropic style, which demands a limit */
+  /**
+   * The most tokens of one answer, sent as `max_tokens`. For a model that wants another name use
+   * `requestParams: { max_completion_tokens }`.
+   *
+   * @default 4096 in the Anthropic style, which demands a limit
+   */
   maxTokens?: number | undefined;
   /** Where conversations are kept. @default a new `InMemoryConversationStore` */
   store?: ConversationStore | undefined;
@@ -65,7 +69,7 @@ export interface ClientOptions {
   hooks?: Hooks | undefined;
   /** Gets a human's answer for a suspended tool. Without it a suspension ends the run. */
   waitFor?: ((request: PendingRequest) => Awaitable<Answer>) | undefined;
-  /** Decides whether a failed request is sent again, within `retries`. */
+  /** Decides whether a failed request is sent again, within `retries`. @default as `retryable` says */
   onError?: ((info: RequestErrorInfo) => "retry" | "fail") | undefined;
   /** Gets an event for each request, tool call and run. */
   onMetric?: ((event: MetricEvent) => void) | undefined;
@@ -76,7 +80,7 @@ export interface ClientOptions {
   tracer?: Tracer | undefined;
   /** How often a failed request is sent again. @default 2 */
   retries?: number | undefined;
-  /** The longest first wait before that; it doubles with each time. @default 500 */
+  /** The upper bound of the first wait before that; it doubles with each one. @default 500 */
   retryBaseMs?: number | undefined;
   /** A longer wait than this, asked for by the provider, fails at once. @default 60_000 */
   maxRetryDelayMs?: number | undefined;
@@ -84,7 +88,12 @@ export interface ClientOptions {
   timeoutMs?: number | undefined;
   /** The longest time of one request, its answer included. @default no limit */
   requestTimeoutMs?: number | undefined;
-  /** The longest silence of an answer that has begun, or of a stream. @default 120_000 */
+  /**
+   * The longest silence of a stream, or of a plain answer once its headers are there. How long a plain
+   * answer is in the making is bounded by `requestTimeoutMs`.
+   *
+   * @default 120_000
+   */
   idleTimeoutMs?: number | undefined;
   /** The longest time of one tool call. @default no limit */
   toolTimeoutMs?: number | undefined;
@@ -124,8 +133,6 @@ export interface Settings extends RequestSettings {
   tracer: Tracer | undefined;
   emit(event: MetricEvent): void;
 }
-
-const STYLES: Record<StyleName, Style> = { openai, anthropic };
 
 const HOOK_NAMES = new Set<string>(
   ["beforeLLM", "afterLLM", "beforeTool", "afterTool"] satisfies (keyof Hooks)[],
@@ -223,6 +230,13 @@ function checkStore(store: unknown): void {
 export function checkFunction(name: string, value: unknown): void {
   if (value !== undefined && typeof value !== "function") {
     throw new TypeError(`${name} must be a function: ${quote(value)}`);
+  }
+}
+
+/** @throws {TypeError} if `signal` is given and none */
+export function checkSignal(signal: unknown): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new TypeError(`signal must be an AbortSignal: ${quote(signal)}`);
   }
 }
 

@@ -13,21 +13,26 @@ import type { ConversationStore } from "./types.ts";
 export interface Place {
   readonly store: ConversationStore;
   readonly id: string;
-  /** Whether it is this place's turn. */
-  isHeld: boolean;
   /** The place of the run whose tool or hook took this one. */
   readonly outer: Place | undefined;
+  /** The places, in any line, that this place's run waits for. */
+  readonly inner: Set<Place>;
+  /** The place before it, until that one is over. */
+  before: Place | undefined;
+  /** Resolves when this place, and all before it, are over. */
+  isOver: Promise<void>;
 }
 
-/** By store, the end of the line of each conversation. */
-const lines = new WeakMap<ConversationStore, Map<string, Promise<void>>>();
+/** By store, the last place in the line of each conversation. */
+const lines = new WeakMap<ConversationStore, Map<string, Place>>();
 
 /** The async context; null where the runtime has none, undefined before it is needed. */
 let context: AsyncContext<Place> | null | undefined;
 
 /** A new place, not yet in the line. */
 export function placeOf(store: ConversationStore, id: string): Place {
-  return { store, id, isHeld: false, outer: asyncContext()?.getStore() };
+  const outer = asyncContext()?.getStore();
+  return { store, id, outer, inner: new Set(), before: undefined, isOver: Promise.resolve() };
 }
 
 /** Does work that belongs to a place, so that an ask inside of it can be told. */
@@ -39,36 +44,49 @@ export function within<Result>(place: Place, work: () => Result): Result {
 /**
  * Waits for the place's turn. The returned function ends it.
  *
- * @throws {ConversationBusyError} if a run that holds the conversation waits for this very ask
+ * @throws {ConversationBusyError} if whoever is before it waits, by whatever detour, for this very ask
  */
 export async function takeTurn(place: Place, signal: AbortSignal): Promise<() => void> {
-  const { store, id } = place;
-  for (let outer = place.outer; outer !== undefined; outer = outer.outer) {
-    if (outer.isHeld && outer.store === store && outer.id === id) {
-      throw new ConversationBusyError(id);
-    }
-  }
-  const { promise: mine, resolve: end } = Promise.withResolvers<void>();
-  const line = lines.get(store) ?? new Map<string, Promise<void>>();
+  const { store, id, outer } = place;
+  const line = lines.get(store) ?? new Map<string, Place>();
   lines.set(store, line);
   const before = line.get(id);
-  const tail = before === undefined ? mine : before.then(() => mine);
-  line.set(id, tail);
+  if (before !== undefined && waits(before, outersOf(place))) throw new ConversationBusyError(id);
+  const { promise: mine, resolve: end } = Promise.withResolvers<void>();
+  place.before = before;
+  place.isOver = before === undefined ? mine : before.isOver.then(() => mine);
+  line.set(id, place);
+  outer?.inner.add(place);
   const leave = () => {
-    place.isHeld = false;
+    outer?.inner.delete(place);
+    place.before = undefined;
     end();
-    if (line.get(id) === tail) line.delete(id);
+    if (line.get(id) === place) line.delete(id);
   };
   try {
-    if (before !== undefined) await abortable(before, signal);
+    if (before !== undefined) await abortable(before.isOver, signal);
   } catch (error) {
     // Those behind still wait for those before.
+    outer?.inner.delete(place);
     end();
-    tail.then(leave);
+    place.isOver.then(leave);
     throw error;
   }
-  place.isHeld = true;
+  place.before = undefined;
   return leave;
+}
+
+/** Whether a place waits, in its own line or by an ask of its run, for one of `others`; or is one. */
+function waits(place: Place, others: ReadonlySet<Place>): boolean {
+  if (others.has(place)) return true;
+  if (place.before !== undefined && waits(place.before, others)) return true;
+  return [...place.inner].some((inner) => waits(inner, others));
+}
+
+function outersOf(place: Place): Set<Place> {
+  const outers = new Set<Place>();
+  for (let { outer } = place; outer !== undefined; outer = outer.outer) outers.add(outer);
+  return outers;
 }
 
 /** How many conversations of a store are being asked. */

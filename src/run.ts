@@ -10,7 +10,7 @@ import type { Toolkit } from "./tools/toolkit.ts";
 import { balanceTranscript, INTERRUPTED } from "./transcript/balance.ts";
 import { parseArguments } from "./transcript/read.ts";
 import type {
-  Answer as HumanAnswer,
+  Answer,
   Message,
   PendingRequest,
   RepairReport,
@@ -21,7 +21,7 @@ import type {
 } from "./types.ts";
 import { addUsage, NO_USAGE } from "./usage.ts";
 import type { Progress } from "./wire/request.ts";
-import type { Answer, AnswerCall, CallResult, Style } from "./wire/style.ts";
+import type { CallResult, Completion, CompletionCall, Style } from "./wire/style.ts";
 
 /** How a call of a round ended. */
 export interface CallOutcome {
@@ -37,7 +37,7 @@ export interface CallOutcome {
 export interface Approval {
   index: number;
   request: PendingRequest;
-  answer: HumanAnswer;
+  answer: Answer;
 }
 
 /** An answer with tool calls, and the outcomes that are there so far. */
@@ -45,14 +45,14 @@ export interface Round {
   answer: Message;
   /** The style in which the answer is written, and its results. */
   style: Style;
-  calls: readonly AnswerCall[];
+  calls: readonly CompletionCall[];
   /** By the index of the call. */
   outcomes: (CallOutcome | undefined)[];
   turn: number;
   /** Whether a limit cut the answer. */
   isCut: boolean;
-  /** Whether the calls are in the store already: they must be answered there. */
-  isRecorded: boolean;
+  /** Whether the round is kept however it ends: the store knows its calls, or a tool has run. */
+  mustBeAnswered: boolean;
   /** The answer for which an earlier run had stopped. */
   approval?: Approval | undefined;
 }
@@ -106,6 +106,8 @@ export class Run implements RunInput {
   /** An answer that `afterLLM` has not passed: it is handed back, but not saved. */
   unapproved: Message | undefined;
   text: string;
+  /** What was said before the model paused: the next answer goes on with it. */
+  textBeforePause = "";
   finishReason = "unknown";
   turns = 0;
   usage: Usage = NO_USAGE;
@@ -146,10 +148,11 @@ export class Run implements RunInput {
   }
 
   /** Takes note of an answer; its message is added when it is known where it belongs. */
-  take(answer: Answer): void {
+  take(answer: Completion): void {
     this.turns++;
     this.usage = addUsage(this.usage, answer.usage);
-    this.text = answer.text;
+    this.text = this.textBeforePause + answer.text;
+    this.textBeforePause = answer.isPaused ? this.text : "";
     this.finishReason = answer.finishReason;
     this.progress.text = "";
   }
@@ -188,15 +191,15 @@ export class Run implements RunInput {
   }
 
   /**
-   * Closes what a failure left open. A round in which a call finished is kept, and so is one that the
-   * store knows: its other calls may have run. Otherwise the round is as if it had never been. What
-   * was said is kept when the run was ended from outside.
+   * Closes what a failure left open. A round in which a call finished is kept, and so is one that must
+   * be answered: its other calls may have run. Otherwise the round is as if it had never been. What was
+   * said is kept when the run was ended from outside.
    */
   closeFailed(): void {
     const { round, progress } = this;
     const isFinished = (outcome: CallOutcome | undefined) =>
       outcome !== undefined && outcome.pending === undefined;
-    if (round !== undefined && (round.isRecorded || round.outcomes.some(isFinished))) {
+    if (round !== undefined && (round.mustBeAnswered || round.outcomes.some(isFinished))) {
       round.calls.forEach((call, index) => {
         if (isFinished(round.outcomes[index])) return;
         const args = parseArguments(call.arguments) ?? {};

@@ -80,10 +80,10 @@ export class RunStream implements AsyncIterable<StreamEvent> {
       const step = await this.#execution.within(() => this.#events.next());
       if (this.#isEnded) return;
       const events: StreamEvent[] = step.done ? [{ type: "done", result: step.value }] : step.value;
-      this.#ready = this.#position === this.#ready.length
-        ? events
-        : [...this.#ready.slice(this.#position), ...events];
-      this.#position = 0;
+      if (this.#position === this.#ready.length) {
+        this.#ready = events;
+        this.#position = 0;
+      } else for (const event of events) this.#ready.push(event);
       if (step.done) {
         this.#isEnded = true;
         this.#result.resolve(step.value);

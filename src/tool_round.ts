@@ -4,9 +4,9 @@
  * @module
  */
 
-import { quote, reasonOf } from "./errors.ts";
-import { type BeforeToolChanges, callHook } from "./hooks.ts";
-import { copyJson, isPlainObject } from "./messages.ts";
+import { HookError, quote, reasonOf } from "./errors.ts";
+import { callHook } from "./hooks.ts";
+import { copyJson, equalJson, isPlainObject } from "./messages.ts";
 import { pendingOf } from "./pending.ts";
 import type { CallOutcome, Round, Run } from "./run.ts";
 import { abortable, Scope } from "./scope.ts";
@@ -15,14 +15,16 @@ import { resultOf } from "./tools/define_tool.ts";
 import { declined } from "./transcript/last_turn.ts";
 import { parseArguments } from "./transcript/read.ts";
 import type { Answer, PendingRequest, StreamEvent, ToolContext, ToolResult } from "./types.ts";
-import type { AnswerCall } from "./wire/style.ts";
+import type { CompletionCall } from "./wire/style.ts";
 
 /**
  * Runs the calls of a round that have no outcome yet and puts the round into the transcript. Each
  * outcome is noted when it is there, so that a failure of one call loses no other's.
  */
 export async function* runRound(run: Run, round: Round): AsyncGenerator<StreamEvent[], void> {
-  if (run.settings.checkpoint === "round" && !round.isRecorded && run.checkpoint !== undefined) {
+  if (
+    run.settings.checkpoint === "round" && !round.mustBeAnswered && run.checkpoint !== undefined
+  ) {
     await run.checkpoint(run);
   }
   const open = [...round.calls.keys()].filter((index) => round.outcomes[index] === undefined);
@@ -82,7 +84,8 @@ async function runCall(run: Run, round: Round, index: number): Promise<CallOutco
   const isPending = outcome.pending !== undefined;
   run.settings.emit({
     event: "tool",
-    tool: name,
+    // A name that the model made up is no label: there is no end to them.
+    tool: tool === undefined ? "unknown" : name,
     source: tool?.source ?? "custom",
     isError: outcome.result.isError && !isPending,
     ms: performance.now() - started,
@@ -105,7 +108,7 @@ function argumentsOf(round: Round, index: number): Record<string, unknown> | und
 async function executed(
   run: Run,
   round: Round,
-  call: AnswerCall,
+  call: CompletionCall,
   given: Record<string, unknown>,
 ): Promise<CallOutcome> {
   const { signal, settings: { hooks } } = run;
@@ -113,7 +116,6 @@ async function executed(
   const event = { name, args: given, id, turn: round.turn };
   const { approval } = round;
   let args = given;
-  let changes: BeforeToolChanges | undefined | void;
   let result: ToolResult;
   if (approval !== undefined && round.calls[approval.index] === call) {
     // Whoever asked for the approval has it now: nobody is asked again.
@@ -121,15 +123,15 @@ async function executed(
     args = argumentsOfRequest(request) ?? given;
     result = await answered(request, answer, () => execute(run, round, call, args, answer));
   } else {
-    changes = await callHook("beforeTool", hooks.beforeTool, event, signal);
+    const changes = await callHook("beforeTool", hooks.beforeTool, event, signal);
     args = changes?.args ?? given;
     result = changes?.result === undefined
       ? await execute(run, round, call, args)
-      : resultOf(changes.result);
+      : hookResult("beforeTool", changes.result);
   }
   let request: PendingRequest | undefined;
   try {
-    request = openRequest(result, id, changes?.args);
+    request = openRequest(result, call, args);
   } catch (error) {
     result = failed(`invalid pending request: ${reasonOf(error)}`);
   }
@@ -139,8 +141,20 @@ async function executed(
     const answer = await callHook("waitFor", waitFor, request, signal);
     result = await answered(request, answer, () => execute(run, round, call, args, answer));
   }
+  // It has run: whatever the hook does now, the round is part of the conversation.
+  round.mustBeAnswered = true;
   const replaced = await callHook("afterTool", hooks.afterTool, { ...event, args, result }, signal);
-  return { args, result: replaced?.result === undefined ? result : resultOf(replaced.result) };
+  if (replaced?.result !== undefined) result = hookResult("afterTool", replaced.result);
+  return { args, result };
+}
+
+/** What a hook gave as a result, in the form of one. */
+function hookResult(hook: string, value: unknown): ToolResult {
+  try {
+    return resultOf(value);
+  } catch (cause) {
+    throw new HookError(hook, cause);
+  }
 }
 
 /** Runs a suspended tool again, if the answer allows it. */
@@ -165,7 +179,7 @@ function isExpired({ expiresAt }: PendingRequest): boolean {
 async function execute(
   run: Run,
   round: Round,
-  { id, name }: AnswerCall,
+  { id, name }: CompletionCall,
   args: Record<string, unknown>,
   answer?: Answer,
 ): Promise<ToolResult> {
@@ -193,14 +207,14 @@ async function execute(
 
 /**
  * The request of a suspended call as plain JSON, stamped with the call's id, and with the arguments
- * where a hook changed them: what is approved is what runs.
+ * where they are not those of the call: what is approved is what runs.
  *
  * @throws {TypeError} if it is no request
  */
 function openRequest(
   result: ToolResult,
-  toolCallId: string,
-  toolArgs: Record<string, unknown> | undefined,
+  call: CompletionCall,
+  args: Record<string, unknown>,
 ): PendingRequest | undefined {
   const request: unknown = pendingOf(result);
   if (request === undefined) return undefined;
@@ -212,8 +226,13 @@ function openRequest(
   if (request.data !== undefined && !isPlainObject(request.data)) {
     throw new TypeError("its data must be an object");
   }
-  const data = { ...request.data, toolCallId, ...(toolArgs !== undefined && { toolArgs }) };
-  return copyJson({ ...request, data }, "request") as unknown as PendingRequest;
+  const { toolArgs: _, ...data } = request.data ?? {};
+  const isChanged = !equalJson(args, parseArguments(call.arguments));
+  const stamp = { toolCallId: call.id, ...(isChanged && { toolArgs: args }) };
+  return copyJson(
+    { ...request, data: { ...data, ...stamp } },
+    "request",
+  ) as unknown as PendingRequest;
 }
 
 function argumentsOfRequest({ data }: PendingRequest): Record<string, unknown> | undefined {

@@ -14,7 +14,7 @@ import type { Settings } from "./options.ts";
 import type { CallOutcome } from "./run.ts";
 import type { SpanAttributes, Tracer, TracerSpan } from "./tracer.ts";
 import type { RunResult, StreamEvent, Usage } from "./types.ts";
-import { type Answer, type AnswerCall, objectOf } from "./wire/style.ts";
+import { type Completion, type CompletionCall, objectOf } from "./wire/style.ts";
 
 /** Kinds of spans, and the status of a failed one. */
 const INTERNAL = 0, CLIENT = 2, ERROR = 2;
@@ -42,8 +42,8 @@ export function traceRun(run: Traced, steps: Steps<RunResult>): Steps<RunResult>
 /** A request to the model, until it is answered. */
 export function traceChat(
   run: Traced & { streaming: boolean },
-  steps: Steps<Answer>,
-): Steps<Answer> {
+  steps: Steps<Completion>,
+): Steps<Completion> {
   const { settings, streaming } = run;
   const { tracer, model, maxTokens } = settings;
   return tracer === undefined ? steps : inSpan(tracer, steps, {
@@ -62,7 +62,7 @@ export function traceChat(
 /** A call of a tool, its hooks and its waiting for a human included. */
 export function traceTool(
   run: Traced,
-  call: AnswerCall,
+  call: CompletionCall,
   work: () => Promise<CallOutcome>,
 ): Promise<CallOutcome> {
   const { tracer } = run.settings;
@@ -72,7 +72,7 @@ export function traceTool(
 async function callInSpan(
   tracer: Tracer,
   run: Traced,
-  { id, name }: AnswerCall,
+  { id, name }: CompletionCall,
   work: () => Promise<CallOutcome>,
 ): Promise<CallOutcome> {
   const span = new Span(tracer, `execute_tool ${name}`, INTERNAL, {
@@ -203,7 +203,7 @@ function runAttributes(settings: Settings, { status, turns, ...rest }: RunResult
   };
 }
 
-function answerAttributes(settings: Settings, answer: Answer): SpanAttributes {
+function answerAttributes(settings: Settings, answer: Completion): SpanAttributes {
   const { id, model } = objectOf(answer.payload) ?? {};
   return {
     ...usageAttributes(settings, answer.usage),

@@ -7,23 +7,44 @@
 import { quote } from "./errors.ts";
 import { askModel } from "./loop.ts";
 import { copyMessages, isPlainObject } from "./messages.ts";
-import type { CallOptions, Settings } from "./options.ts";
+import { type CallOptions, checkSignal, type Settings } from "./options.ts";
 import { Run } from "./run.ts";
 import { runScope } from "./run_scope.ts";
-import type { OpenAITool } from "./tools/declarations.ts";
 import { Toolkit, toolkitOf } from "./tools/toolkit.ts";
 import { closedTranscript } from "./transaction.ts";
 import { leadingSystem } from "./transcript/system.ts";
 import type { JsonSchema, Message, Tool, Usage } from "./types.ts";
 
+/** Whether the model may or must call a tool, or the one that it must call. */
+export type ToolChoice =
+  | "auto"
+  | "none"
+  | "required"
+  | { type: string; function: { name: string } };
+
+/** A tool in the OpenAI shape, with whatever else the endpoint knows. */
+export interface ToolDeclaration {
+  /** `function`. */
+  type: string;
+  /** The declaration. */
+  function: {
+    name: string;
+    description?: string | undefined;
+    parameters?: object | undefined;
+    [key: string]: unknown;
+  };
+}
+
 /** What {@linkcode Client.translate} takes. */
-export interface TranslateRequest extends CallOptions {
+export interface TranslateRequest extends Pick<CallOptions, "signal"> {
   /** The transcript, in the OpenAI shape. A leading system message is taken for the system prompt. */
   messages: readonly Message[];
-  /** Tools that the model may call, declared in the OpenAI shape. Nothing is run. @default [] */
-  tools?: readonly OpenAITool[] | undefined;
-  /** `auto`, `none`, `required`, or `{ type: "function", function: { name } }`. */
-  toolChoice?: unknown;
+  /** Tools that the model may call; they are declared and never run. @default no tools */
+  toolkit?: Toolkit | readonly Tool[] | undefined;
+  /** More tools, declared in the OpenAI shape. @default [] */
+  tools?: readonly ToolDeclaration[] | undefined;
+  /** Whether the model must call a tool, or which. @default the provider's: `auto` */
+  toolChoice?: ToolChoice | undefined;
   /** The system prompt. @default the transcript's, else the client's */
   system?: string | undefined;
   /** The most tokens of the answer. @default the client's */
@@ -61,6 +82,8 @@ export async function translate(
 ): Promise<TranslateResult> {
   const { tools = [], toolkit, toolChoice, maxTokens, signal } = request;
   const messages = copyMessages(request.messages);
+  checkSignal(signal);
+  checkToolChoice(toolChoice);
   const { style } = settings;
   const declared = new Toolkit({
     tools: [...toolkitOf(toolkit).tools(), ...tools.map(declaredTool)],
@@ -74,7 +97,11 @@ export async function translate(
       requestParams: {
         // An endpoint of this very style gets the declarations as they are.
         ...(style.name === "openai" && tools.length > 0 &&
-          { tools: [...toolkitOf(toolkit).toOpenAI(), ...tools] }),
+          {
+            tools: declared.toOpenAI().map((own) =>
+              tools.find(({ function: { name } }) => name === own.function.name) ?? own
+            ),
+          }),
         ...(toolChoice !== undefined && { tool_choice: style.toolChoice(toolChoice) }),
         ...settings.requestParams,
       },
@@ -107,8 +134,19 @@ export async function translate(
   }
 }
 
+function checkToolChoice(choice: unknown): void {
+  if (choice === undefined || choice === "auto" || choice === "none" || choice === "required") {
+    return;
+  }
+  const { type, function: named } = isPlainObject(choice) ? choice : {};
+  if (type === "function" && isPlainObject(named) && typeof named.name === "string") return;
+  throw new TypeError(
+    `toolChoice must be auto, none, required or name a function: ${quote(choice)}`,
+  );
+}
+
 /** A declaration as a tool, which is never run. */
-function declaredTool(declaration: OpenAITool): Tool {
+function declaredTool(declaration: ToolDeclaration): Tool {
   const { name, description = "", parameters } = declaration?.function ?? {};
   if (typeof name !== "string" || name === "") {
     throw new TypeError(`tools must be declared as OpenAI functions: ${quote(declaration)}`);

@@ -213,3 +213,21 @@ export interface ConversationStore {
    */
   save(id: string, messages: readonly Message[], base?: readonly Message[]): Awaitable<void>;
 }
+
+/** What a store's `list` tells of a conversation. */
+export interface ConversationInfo {
+  /** The conversation's id. */
+  id: string;
+  /** When it was last saved. */
+  updatedAt: Date;
+  /** How many messages it has. */
+  messageCount: number;
+}
+
+/** Which conversations a store's `list` tells of. */
+export interface ListOptions {
+  /** What the id begins with. @default "" */
+  prefix?: string | undefined;
+  /** The most to tell of. @default no limit */
+  limit?: number | undefined;
+}

@@ -6,14 +6,8 @@
  */
 
 import { fromFileUrl } from "@std/path";
-import {
-  checkConversationId,
-  ConversationConflictError,
-  encodeMessages,
-  StoreError,
-  ToolnexusError,
-} from "../mod.ts";
-import type { ConversationStore, Message } from "../mod.ts";
+import { checkConversationId, ConversationConflictError, encodeMessages } from "../mod.ts";
+import type { ConversationInfo, ConversationStore, ListOptions, Message } from "../mod.ts";
 import { Folder, type StoredFile } from "./fs_folder.ts";
 import {
   encodeBase,
@@ -26,26 +20,17 @@ import {
   messagesIn,
   render,
 } from "./fs_format.ts";
+import { checkBase, checkWhole, guarded, listed } from "./operation.ts";
 
 /** Options of {@linkcode FsConversationStore}. */
 export interface FsConversationStoreOptions {
   /**
-   * How long a save or delete waits for another process that is writing, in milliseconds. A process
-   * that dies frees its lock; this is for one that is stopped.
+   * How long a save or delete waits for another process that is writing, in whole milliseconds. A
+   * process that dies frees its lock; this is for one that is stopped.
    *
    * @default 30_000
    */
   lockTimeoutMs?: number | undefined;
-}
-
-/** What `list` tells of a conversation. */
-export interface FsConversationInfo {
-  /** The conversation. */
-  id: string;
-  /** When it was last saved: the modification time of its file. */
-  updatedAt: Date;
-  /** The number of its messages. */
-  messageCount: number;
 }
 
 /**
@@ -108,7 +93,7 @@ export class FsConversationStore implements ConversationStore {
    * read against the working directory at each operation.
    *
    * @throws {TypeError} if `dir` is no path and no `file:` URL, or an option has the wrong type
-   * @throws {RangeError} if `lockTimeoutMs` is negative or not finite
+   * @throws {RangeError} if `lockTimeoutMs` is no whole number from 0
    */
   constructor(dir: string | URL, options: FsConversationStoreOptions = {}) {
     if (typeof dir !== "string" && !(dir instanceof URL)) {
@@ -116,12 +101,7 @@ export class FsConversationStore implements ConversationStore {
     }
     if (dir === "") throw new TypeError("dir must not be empty");
     const { lockTimeoutMs = 30_000 } = options;
-    if (typeof lockTimeoutMs !== "number") {
-      throw new TypeError(`lockTimeoutMs must be a number: ${String(lockTimeoutMs)}`);
-    }
-    if (!(lockTimeoutMs >= 0 && lockTimeoutMs < Infinity)) {
-      throw new RangeError(`lockTimeoutMs must be a finite number from 0: ${lockTimeoutMs}`);
-    }
+    checkWhole("lockTimeoutMs", lockTimeoutMs, 0);
     this.#folder = new Folder(dir instanceof URL ? fromFileUrl(dir) : dir, lockTimeoutMs);
   }
 
@@ -134,12 +114,10 @@ export class FsConversationStore implements ConversationStore {
    */
   async get(id: string): Promise<Message[] | null> {
     checkConversationId(id);
-    try {
+    return await guarded("get", id, async () => {
       const file = await this.#find(id);
       return file ? messagesIn(file, id) : null;
-    } catch (cause) {
-      throw new StoreError("get", id, cause);
-    }
+    });
   }
 
   /**
@@ -156,33 +134,30 @@ export class FsConversationStore implements ConversationStore {
    */
   async save(id: string, messages: readonly Message[], base?: readonly Message[]): Promise<void> {
     checkConversationId(id);
-    if (base !== undefined && !Array.isArray(base)) throw new TypeError("base must be an array");
+    checkBase(base);
     // Encoded, and in line, before the first await: the caller may go on with its arrays.
     const lines = encodeMessages(messages);
-    const baseLines = base === undefined ? undefined : encodeBase(base, messages, lines);
-    try {
-      await this.#folder.exclusively(id, async (changes) => {
+    const baseLines = base && encodeBase(base, messages, lines);
+    await guarded("save", id, () =>
+      this.#folder.exclusively(id, async (changes) => {
         if (baseLines && !holds(await this.#find(id), id, baseLines)) {
           throw new ConversationConflictError(id);
         }
         await changes.replace(await fileNameOf(id), render(id, lines));
         const foreignName = await this.#foreignName(id);
         if (foreignName) await changes.remove(foreignName);
-      });
-    } catch (cause) {
-      throw cause instanceof ConversationConflictError ? cause : new StoreError("save", id, cause);
-    }
+      }));
   }
 
   /**
    * Removes the conversation, damaged or not; one that is not there is no error.
    *
    * @throws {TypeError} if the id is no conversation id
-   * @throws {ToolnexusError} `store_failed` if it could not be removed
+   * @throws {StoreError} if it could not be removed
    */
   async delete(id: string): Promise<void> {
     checkConversationId(id);
-    try {
+    await guarded("delete", id, async () => {
       const name = await fileNameOf(id);
       // Taking the lock would create a folder that is not there.
       if (!await this.#folder.has(name) && !await this.#foreignName(id)) return;
@@ -192,9 +167,7 @@ export class FsConversationStore implements ConversationStore {
         if (foreignName) await changes.remove(foreignName);
         await changes.remove(name);
       });
-    } catch (cause) {
-      throw failure(`store delete of ${JSON.stringify(id)}`, cause);
-    }
+    });
   }
 
   /**
@@ -202,54 +175,25 @@ export class FsConversationStore implements ConversationStore {
    * saved or deleted meanwhile may be listed or not.
    *
    * @param options `prefix`: only ids that begin with it; `limit`: at most so many
-   * @throws {TypeError} if an option has the wrong type
-   * @throws {RangeError} if `limit` is negative or no integer
-   * @throws {ToolnexusError} `store_failed` if the folder cannot be read; and, after all others have
-   * been listed, if a file is damaged
+   * @throws {TypeError} if `prefix` is no well-formed string or `limit` no number
+   * @throws {RangeError} if `limit` is no whole number from 0
+   * @throws {StoreError} while it is read: if the folder cannot be read; and, after all others have
+   * been listed, if a file is damaged. Its `id` is the prefix
    */
-  list(
-    options: { prefix?: string | undefined; limit?: number | undefined } = {},
-  ): AsyncIterableIterator<FsConversationInfo> {
-    const { prefix = "", limit = Number.MAX_SAFE_INTEGER } = options;
-    if (typeof prefix !== "string") {
-      throw new TypeError(`prefix must be a string: ${String(prefix)}`);
-    }
-    if (typeof limit !== "number") throw new TypeError(`limit must be a number: ${String(limit)}`);
-    if (!Number.isSafeInteger(limit) || limit < 0) {
-      throw new RangeError(`limit must be an integer from 0: ${limit}`);
-    }
-    return this.#entries(prefix, limit);
+  list(options: ListOptions = {}): AsyncIterableIterator<ConversationInfo> {
+    return listed(options, {
+      rows: (prefix) => this.#fileNames(prefix),
+      read: (name) => this.#entry(name),
+    });
   }
 
-  async *#entries(prefix: string, limit: number): AsyncGenerator<FsConversationInfo, void> {
-    const damage: unknown[] = [];
-    for (const name of await this.#fileNames()) {
-      if (limit <= 0) return;
-      if (!mayStartWith(name, prefix)) continue;
-      let entry: FsConversationInfo | undefined;
-      try {
-        entry = await this.#entry(name);
-      } catch (cause) {
-        damage.push(cause);
-      }
-      if (!entry?.id.startsWith(prefix)) continue;
-      limit--;
-      yield entry;
-    }
-    if (damage.length === 0) return;
-    const cause = damage.length === 1 ? damage[0] : new AggregateError(damage, damage.join("; "));
-    throw failure("store list", cause);
-  }
-
-  async #fileNames(): Promise<string[]> {
-    try {
-      return (await this.#folder.names()).filter(isFileName);
-    } catch (cause) {
-      throw failure("store list", cause);
+  async *#fileNames(prefix: string): AsyncGenerator<string> {
+    for (const name of await this.#folder.names()) {
+      if (isFileName(name) && mayStartWith(name, prefix)) yield name;
     }
   }
 
-  async #entry(name: string): Promise<FsConversationInfo | undefined> {
+  async #entry(name: string): Promise<ConversationInfo | undefined> {
     const file = await this.#folder.read(name);
     if (!file) return undefined;
     const id = await idOf(file);
@@ -278,9 +222,4 @@ export class FsConversationStore implements ConversationStore {
     if (!name || !await this.#folder.has(name)) return undefined;
     return (await this.#folder.names()).includes(name) ? name : undefined;
   }
-}
-
-function failure(action: string, cause: unknown): ToolnexusError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new ToolnexusError("store_failed", `${action} failed: ${reason}`, { cause });
 }

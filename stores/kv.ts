@@ -28,10 +28,9 @@ import {
   ConversationConflictError,
   encodeMessages,
   equalMessages,
-  StoreError,
   ToolnexusError,
 } from "../mod.ts";
-import type { ConversationStore, Message } from "../mod.ts";
+import type { ConversationInfo, ConversationStore, ListOptions, Message } from "../mod.ts";
 import { commit, PATIENCE_MS } from "./kv_database.ts";
 import type { KvDatabase, KvEntry, KvKey, KvKeyPart, KvSelector } from "./kv_database.ts";
 import {
@@ -47,6 +46,7 @@ import {
 import type { Fingerprint, Head } from "./kv_layout.ts";
 import { Rows } from "./kv_rows.ts";
 import type { Addition, Draft, Place } from "./kv_rows.ts";
+import { checkBase, checkWhole, guarded, listed, reasonOf } from "./operation.ts";
 
 export type {
   KvAtomicOperation,
@@ -76,16 +76,6 @@ export interface KvConversationStoreOptions {
    * @default never ends
    */
   expireIn?: number | undefined;
-}
-
-/** What `list` tells of a conversation. */
-export interface KvConversationInfo {
-  /** The conversation. */
-  id: string;
-  /** When it was last saved. */
-  updatedAt: Date;
-  /** The number of its messages. */
-  messageCount: number;
 }
 
 /** The longest life of a conversation in milliseconds, over 3,000 years: dates and KV end somewhere. */
@@ -133,7 +123,7 @@ export class KvConversationStore implements ConversationStore {
   /**
    * Creates a store in an open database; it never opens or closes one.
    *
-   * @throws {TypeError} if `kv` is no database or `prefix` no key
+   * @throws {TypeError} if `kv` is no database, `prefix` no key or `expireIn` no number
    * @throws {RangeError} if `expireIn` is no whole number from 1 to 10¹⁴
    */
   constructor(kv: KvDatabase, options: KvConversationStoreOptions = {}) {
@@ -141,7 +131,7 @@ export class KvConversationStore implements ConversationStore {
       typeof kv.atomic === "function";
     if (!isDatabase) throw new TypeError(`kv must be an open Deno.Kv: ${kv}`);
     const { prefix = ["toolnexus"], expireIn } = options;
-    checkWhole("expireIn", expireIn, 1, MAX_EXPIRE_IN);
+    if (expireIn !== undefined) checkWhole("expireIn", expireIn, 1, MAX_EXPIRE_IN);
     this.#kv = kv;
     this.#keys = new Keys(prefix);
     this.#rows = new Rows(kv, this.#keys, expireIn);
@@ -169,16 +159,14 @@ export class KvConversationStore implements ConversationStore {
    *
    * @param base the transcript that `messages` were built on: an array that `get` returned or that
    * was saved, or an equal one; `[]` for "only if nothing is there". Absent: whatever is there is
-   * overwritten.
+   * overwritten, readable or not.
    * @throws {TypeError} if `id` is no conversation id, or a message holds what JSON cannot
    * @throws {ConversationConflictError} if the conversation is no longer what `base` says
-   * @throws {StoreError} if the database fails
+   * @throws {StoreError} if the database fails; also if `base` is given and a row is damaged
    */
   async save(id: string, messages: readonly Message[], base?: readonly Message[]): Promise<void> {
     checkConversationId(id);
-    if (base !== undefined && !Array.isArray(base)) {
-      throw new TypeError(`base must be an array: ${typeof base}`);
-    }
+    checkBase(base);
     const lines = encodeMessages(messages);
     await guarded("save", id, async () => {
       const place = await this.#save(id, lines, base);
@@ -195,7 +183,7 @@ export class KvConversationStore implements ConversationStore {
    */
   async delete(id: string): Promise<void> {
     checkConversationId(id);
-    await guarded("save", id, async () => {
+    await guarded("delete", id, async () => {
       const part = await idPart(id);
       const key = this.#keys.head(part);
       for (;;) {
@@ -217,18 +205,21 @@ export class KvConversationStore implements ConversationStore {
    * The conversations, in the order of their ids' UTF-8 bytes, read as they are asked for.
    *
    * @param options `prefix`: only ids that begin with it; `limit`: at most so many
-   * @throws {TypeError} if `prefix` is no well-formed string
-   * @throws {RangeError} if `limit` is no whole number
+   * @throws {TypeError} if `prefix` is no well-formed string or `limit` no number
+   * @throws {RangeError} if `limit` is no whole number from 0
+   * @throws {StoreError} while it is read: if the database fails; and, after all others have been
+   * listed, if a head is not what this store writes. Its `id` is the prefix
    */
-  list(
-    options: { prefix?: string | undefined; limit?: number | undefined } = {},
-  ): AsyncIterableIterator<KvConversationInfo> {
-    const { prefix = "", limit } = options;
-    if (typeof prefix !== "string" || !prefix.isWellFormed()) {
-      throw new TypeError(`prefix must be a well-formed string: ${JSON.stringify(prefix)}`);
-    }
-    checkWhole("limit", limit, 0, Number.MAX_SAFE_INTEGER);
-    return this.#list(prefix, limit ?? Infinity);
+  list(options: ListOptions = {}): AsyncIterableIterator<ConversationInfo> {
+    return listed(options, {
+      rows: (prefix) => this.#heads(prefix),
+      read(entry) {
+        const head = decodeHead(entry);
+        if (!isLive(head)) return undefined;
+        const id = head.id ?? String(entry.key.at(-1));
+        return { id, updatedAt: new Date(head.updatedAt), messageCount: head.count };
+      },
+    });
   }
 
   /**
@@ -239,11 +230,20 @@ export class KvConversationStore implements ConversationStore {
    * @param options `graceMs`: rows younger than this are left alone, since a save may still be
    * writing them (if it is and they are removed, that save starts anew); one hour by default
    * @returns the number of rows removed
-   * @throws {RangeError} if `graceMs` is no whole number
+   * @throws {TypeError | RangeError} if `graceMs` is no whole number from 0
+   * @throws {ToolnexusError} `store_failed` if the database fails
    */
   async sweep(options: { graceMs?: number | undefined } = {}): Promise<number> {
     const { graceMs = 3_600_000 } = options;
-    checkWhole("graceMs", graceMs, 0, Number.MAX_SAFE_INTEGER);
+    checkWhole("graceMs", graceMs, 0);
+    try {
+      return await this.#sweep(graceMs);
+    } catch (cause) {
+      throw new ToolnexusError("store_failed", `store sweep failed: ${reasonOf(cause)}`, { cause });
+    }
+  }
+
+  async #sweep(graceMs: number): Promise<number> {
     const prefix = this.#keys.chunks();
     let selector: KvSelector = { prefix };
     let removed = 0;
@@ -292,7 +292,10 @@ export class KvConversationStore implements ConversationStore {
         const written = addition
           ? await this.#rows.append(part, id, addition)
           : await this.#rows.replace(part, id, found, draft ??= this.#rows.draft(lines));
-        if (written.isDone) return written.place;
+        if (written.isDone) {
+          if (!addition) draft = undefined;
+          return written.place;
+        }
         if (Date.now() > deadline) throw new ConversationConflictError(id);
 
         const { versionstamp } = found;
@@ -303,9 +306,8 @@ export class KvConversationStore implements ConversationStore {
           draft = undefined;
         }
       }
-    } catch (error) {
+    } finally {
       if (draft) await this.#rows.discard(part, draft);
-      throw error;
     }
   }
 
@@ -317,7 +319,11 @@ export class KvConversationStore implements ConversationStore {
 
   /** The place of a conversation that is what `base` says. */
   async #find(id: string, part: KvKeyPart, base: readonly Message[] | undefined): Promise<Found> {
-    if (!base) return await this.#rows.place(part);
+    if (!base) {
+      const entry = await this.#kv.get(this.#keys.head(part));
+      // What cannot be read is overwritten like anything else.
+      return { versionstamp: entry.versionstamp, head: readableHead(entry) };
+    }
     const { messages = [], ...found } = await this.#rows.load(part);
     if (!equalMessages(messages, base)) throw new ConversationConflictError(id);
     return found;
@@ -334,8 +340,8 @@ export class KvConversationStore implements ConversationStore {
     return { versionstamp, head, count: lines.length - head.count, chunks };
   }
 
-  async *#list(prefix: string, limit: number): AsyncIterableIterator<KvConversationInfo> {
-    if (limit === 0) return;
+  /** The heads of the conversations whose ids may begin so. */
+  async *#heads(prefix: string): AsyncGenerator<KvEntry> {
     const heads = this.#keys.heads();
     // A key has room for the beginning of any prefix; ids known by their digest come before texts.
     const start = [...prefix].slice(0, 100).join("");
@@ -343,16 +349,11 @@ export class KvConversationStore implements ConversationStore {
       { prefix: heads, end: [...heads, ""] },
       { prefix: heads, start: [...heads, start] },
     ];
-    let count = 0;
     for (const selector of selectors) {
       for await (const entry of this.#kv.list(selector, { batchSize: LIST_BATCH_SIZE })) {
         const part = entry.key.at(-1);
         if (typeof part === "string" && !part.startsWith(start)) break;
-        const head = await guarded("get", String(part), () => decodeHead(entry));
-        const id = head?.id ?? String(part);
-        if (!isLive(head) || !id.startsWith(prefix)) continue;
-        yield { id, updatedAt: new Date(head.updatedAt), messageCount: head.count };
-        if (++count === limit) return;
+        yield entry;
       }
     }
   }
@@ -369,26 +370,5 @@ function readableHead(entry: KvEntry): Head | undefined {
     return decodeHead(entry);
   } catch {
     return undefined;
-  }
-}
-
-/** Runs the work of an operation; whatever the database throws becomes a `StoreError`. */
-async function guarded<T>(
-  operation: "get" | "save",
-  id: string,
-  work: () => T | Promise<T>,
-): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ToolnexusError) throw error;
-    throw new StoreError(operation, id, error);
-  }
-}
-
-function checkWhole(name: string, value: number | undefined, least: number, most: number): void {
-  if (value === undefined) return;
-  if (!Number.isSafeInteger(value) || value < least || value > most) {
-    throw new RangeError(`${name} must be a whole number from ${least} to ${most}: ${value}`);
   }
 }

@@ -135,7 +135,7 @@ export function decodeHead(entry: KvEntry): Head | undefined {
   const numbers = [head.version, head.chunks, head.count, head.bytes, head.updatedAt];
   const dates = [head.expiresAt, head.chunksExpireAt].filter((date) => date !== undefined);
   const isWhole = [...numbers, ...dates].every((value) => Number.isSafeInteger(value)) &&
-    typeof head.generation === "string" && typeof head.writes === "string";
+    [head.generation, head.writes, head.id ?? ""].every((value) => typeof value === "string");
   if (!isWhole) throw new Unreadable(`head ${keyText(entry.key)} is incomplete`);
   return head as Head;
 }

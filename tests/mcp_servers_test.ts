@@ -91,11 +91,11 @@ Deno.test("a server's form goes to waitFor, and the answer back", async () => {
 Deno.test("a human may take longer than a call", async () => {
   await using mcp = await connectMcp({ it: npmServer("everything") }, {
     waitFor: async ({ id }) => {
-      await new Promise((resolve) => setTimeout(resolve, 700));
+      await new Promise((resolve) => setTimeout(resolve, 900));
       return { id, ok: true, data: { name: "Ann" } };
     },
   });
-  const slow = { timeoutMs: 300 };
+  const slow = { timeoutMs: 600 };
   const { output } = await call(mcp, "it_trigger-elicitation-request", {}, slow);
   assertStringIncludes(output, "- Name: Ann");
 });

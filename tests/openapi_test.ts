@@ -396,6 +396,74 @@ Deno.test("the server is the nearest one that the document names, or baseUrl", a
   ]);
 });
 
+Deno.test("no path and no server of a document takes the headers to another host", async () => {
+  const reasons: string[] = [];
+  const hosts = new Set<string>();
+  const options: OpenAPIOptions = {
+    headers: { authorization: "Bearer of-a-key" },
+    onSkip: (_, reason) => reasons.push(reason),
+    fetch: (input) => {
+      hosts.add(new URL(String(input)).host);
+      return Promise.resolve(new Response());
+    },
+  };
+  const paths: Record<string, object> = {
+    "/elsewhere": { get: { servers: [{ url: "https://evil.test" }] } },
+    "/plain": { get: {}, post: { servers: [{ url: "http://api.test/upload" }] } },
+  };
+  for (
+    const path of [".evil.test/a", "@evil.test/a", ":81/a", "\\\\evil.test/a", "//evil.test/a"]
+  ) {
+    paths[path] = { get: {} };
+  }
+  const spec = documentOf("", {}, { paths });
+  const callAll = async (more: OpenAPIOptions) => {
+    const tools = await httpToolsFromOpenAPI(spec, { ...options, ...more });
+    for (const tool of tools) assertEquals((await tool.execute({})).isError, false);
+    return tools.length;
+  };
+  assertEquals(await callAll({}), 3);
+  assertEquals(reasons, [
+    "server https://evil.test is not http://api.test, where the headers belong",
+    ...[".evil.test/a", "@evil.test/a", ":81/a", "\\\\evil.test/a"].map((path) =>
+      `path must begin with a slash: ${JSON.stringify(path)}`
+    ),
+  ]);
+  assertEquals([...hosts], ["api.test"]);
+  assertEquals(await callAll({ baseUrl: "https://mine.test" }), 4);
+  assertEquals([...hosts], ["api.test", "mine.test"]);
+});
+
+Deno.test("a document that doubles at every step is read in no time, or refused", async () => {
+  const schemas: Record<string, object> = { S40: { properties: { a: { type: "string" } } } };
+  for (let step = 0; step < 40; step++) {
+    const next = { $ref: `#/components/schemas/S${step + 1}` };
+    schemas[`S${step}`] = { allOf: [next, next] };
+  }
+  const content = { "application/json": { schema: { $ref: "#/components/schemas/S0" } } };
+  const references = documentOf("/a", { post: { requestBody: { content } } }, {
+    components: { schemas },
+  });
+  const [tool] = await httpToolsFromOpenAPI(references);
+  assertEquals(tool?.inputSchema.properties, { a: { type: "string" } });
+
+  const anchors = ["x0: &x0 { type: object, properties: { a: { type: string } } }"];
+  for (let step = 1; step <= 40; step++) {
+    anchors.push(
+      `x${step}: &x${step} { type: object, properties: { a: *x${step - 1}, b: *x${step - 1} } }`,
+    );
+  }
+  const reasons: string[] = [];
+  const text = `
+openapi: 3.1.0
+servers: [{ url: "http://api.test" }]
+${anchors.join("\n")}
+paths: { /a: { post: { requestBody: { content: { application/json: { schema: *x40 } } } } } }
+`;
+  assertEquals(await httpToolsFromOpenAPI(text, { onSkip: (_, why) => reasons.push(why) }), []);
+  assertEquals(reasons, ["schemas have more than 20000 parts"]);
+});
+
 Deno.test("text in YAML or JSON, or an object, gives the same tools; the object stays as it was", async () => {
   const object = parse(library, { schema: "core" }) as object;
   const before = JSON.stringify(object);

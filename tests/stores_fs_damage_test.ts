@@ -1,8 +1,8 @@
 /** The file store on files that are damaged, and on what is no file at all: errors, never "empty". */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
-import { type Message, StoreError, ToolnexusError } from "../mod.ts";
-import { type FsConversationInfo, FsConversationStore } from "../stores/fs.ts";
+import { type ConversationInfo, type Message, StoreError } from "../mod.ts";
+import { FsConversationStore } from "../stores/fs.ts";
 import { TemporaryFolder } from "./fixtures/fs_folder.ts";
 
 const hello: Message[] = [{ role: "user", content: "hello" }];
@@ -61,15 +61,15 @@ for (
       }
       assertEquals(await Deno.readFile(path), before);
 
-      const listed: FsConversationInfo[] = [];
+      const listed: ConversationInfo[] = [];
       const failure = await assertRejects(
         async () => {
           for await (const info of store.list()) listed.push(info);
         },
-        ToolnexusError,
+        StoreError,
         path,
       );
-      assertEquals(failure.code, "store_failed");
+      assertEquals([failure.code, failure.operation, failure.id], ["store_failed", "list", ""]);
       assertEquals(listed.map((info) => info.id), ["sound"]);
 
       await store.save(id, answered);
@@ -101,7 +101,7 @@ Deno.test({
       await Deno.symlink(target, path);
       await assertRejects(() => store.get("chat"), StoreError, `${path} is not a regular file`);
       await assertRejects(() => store.save("chat", answered, hello), StoreError, path);
-      await assertRejects(() => Array.fromAsync(store.list()), ToolnexusError, path);
+      await assertRejects(() => Array.fromAsync(store.list()), StoreError, path);
       await store.save("chat", answered);
       assert((await Deno.lstat(path)).isFile);
       assertEquals(await store.get("chat"), answered);

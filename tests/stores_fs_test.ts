@@ -1,8 +1,13 @@
 /** The file store: what it keeps, what it refuses, and what it needs. */
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { join, toFileUrl } from "@std/path";
-import { ConversationConflictError, type Message, StoreError, ToolnexusError } from "../mod.ts";
-import { type FsConversationInfo, FsConversationStore } from "../stores/fs.ts";
+import {
+  ConversationConflictError,
+  type ConversationInfo,
+  type Message,
+  StoreError,
+} from "../mod.ts";
+import { FsConversationStore } from "../stores/fs.ts";
 import { run, TemporaryFolder } from "./fixtures/fs_folder.ts";
 
 const hello: Message[] = [{ role: "user", content: "hello" }];
@@ -131,7 +136,7 @@ Deno.test("a lock that is not given back is an error that names it, and nothing 
   using other = await Deno.open(path, { write: true });
   await other.lock(true);
   await assertRejects(() => store.save("chat", answered, hello), StoreError, path);
-  const failure = await assertRejects(() => store.delete("chat"), ToolnexusError, path);
+  const failure = await assertRejects(() => store.delete("chat"), StoreError, path);
   assertEquals(failure.code, "store_failed");
   assertEquals(await store.get("chat"), hello);
   await other.unlock();
@@ -175,7 +180,9 @@ Deno.test("list tells id, time and number of messages, by prefix and limit", asy
   assertThrows(() => store.list({ limit: -1 }), RangeError, "limit");
   assertThrows(() => store.list({ limit: 1.5 }), RangeError, "limit");
   assertThrows(() => store.list({ limit: "1" as never }), TypeError, "limit");
-  assertThrows(() => store.list({ prefix: 1 as never }), TypeError, "prefix");
+  for (const prefix of [1 as never, "\ud800"]) {
+    assertThrows(() => store.list({ prefix }), TypeError, "prefix");
+  }
 });
 
 Deno.test("delete removes one conversation; what is not there is no error", async () => {
@@ -213,10 +220,17 @@ Deno.test("a folder that is a file is an error in every operation", async () => 
   await using folder = await TemporaryFolder.create();
   await Deno.writeTextFile(folder.path, "a file");
   const store = new FsConversationStore(folder.path);
-  await assertRejects(() => store.get("chat"), StoreError, "chat");
-  await assertRejects(() => store.save("chat", hello), StoreError, "chat");
-  await assertRejects(() => store.delete("chat"), ToolnexusError, "chat");
-  await assertRejects(() => list(store), ToolnexusError, "store list failed");
+  const operations = {
+    get: () => store.get("chat"),
+    save: () => store.save("chat", hello),
+    delete: () => store.delete("chat"),
+    list: () => list(store, { prefix: "chat" }),
+  };
+  for (const [operation, work] of Object.entries(operations)) {
+    const error = await assertRejects<StoreError>(work, StoreError, `store ${operation} of "chat"`);
+    assertEquals([error.operation, error.id, error.code], [operation, "chat", "store_failed"]);
+    assert(error.cause instanceof Error);
+  }
   assertEquals(await Deno.readTextFile(folder.path), "a file");
 });
 
@@ -224,7 +238,7 @@ Deno.test("wrong constructor arguments are named", () => {
   assertThrows(() => new FsConversationStore(""), TypeError, "dir");
   assertThrows(() => new FsConversationStore(7 as never), TypeError, "dir");
   assertThrows(() => new FsConversationStore(new URL("https://example.com/")), TypeError);
-  for (const lockTimeoutMs of [-1, NaN, Infinity]) {
+  for (const lockTimeoutMs of [-1, 0.5, NaN, Infinity]) {
     assertThrows(
       () => new FsConversationStore("x", { lockTimeoutMs }),
       RangeError,
@@ -269,7 +283,7 @@ Deno.test("reading and writing in its folder is all the permission it needs", as
 async function list(
   store: FsConversationStore,
   options?: Parameters<FsConversationStore["list"]>[0],
-): Promise<FsConversationInfo[]> {
+): Promise<ConversationInfo[]> {
   return await Array.fromAsync(store.list(options));
 }
 

@@ -1,6 +1,7 @@
 /** The KV store when the database is overtaken, locked, silent or damaged. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { ConversationConflictError, StoreError } from "../mod.ts";
+import { FakeTime } from "@std/testing/time";
+import { ConversationConflictError, StoreError, ToolnexusError } from "../mod.ts";
 import type { Message } from "../mod.ts";
 import { KvConversationStore } from "../stores/kv.ts";
 import type { KvDatabase, KvKey } from "../stores/kv.ts";
@@ -74,6 +75,80 @@ Deno.test("another failure of the database is a StoreError with the cause, and n
   assertEquals([error.operation, error.id, error.code], ["save", "a", "store_failed"]);
   assertEquals((error.cause as Error).message, "disk I/O error");
   assertEquals(await textsOf(kv), rows);
+});
+
+Deno.test("every operation tells a failure of the database the same way", async () => {
+  const fail = () => Promise.reject(new TypeError("connection refused"));
+  const store = new KvConversationStore({
+    get: fail,
+    // deno-lint-ignore require-yield
+    async *list() {
+      throw new TypeError("connection refused");
+    },
+    atomic: () => {
+      throw new TypeError("connection refused");
+    },
+  });
+  const operations = {
+    get: () => store.get("a"),
+    save: () => store.save("a", [user("1")]),
+    delete: () => store.delete("a"),
+    list: () => Array.fromAsync(store.list({ prefix: "a" })),
+  };
+  for (const [operation, work] of Object.entries(operations)) {
+    const message = `store ${operation} of "a" failed: connection refused`;
+    const error = await assertRejects<StoreError>(work, StoreError, message);
+    assertEquals([error.operation, error.id, error.code], [operation, "a", "store_failed"]);
+  }
+  const error = await assertRejects(() => store.sweep(), ToolnexusError, "store sweep failed");
+  assertEquals(error.code, "store_failed");
+});
+
+Deno.test("a damaged head hides no other conversation from list", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const store = new KvConversationStore(kv);
+  for (const id of ["a", "b", "c"]) await store.save(id, [user(id)], []);
+  await kv.set(["toolnexus", "head", "a"], bytes("{}"));
+  await kv.set(["toolnexus", "head", "b"], "text");
+  const listed: string[] = [];
+  const error = await assertRejects(
+    async () => {
+      for await (const { id } of store.list()) listed.push(id);
+    },
+    StoreError,
+    `["toolnexus", "head", "a"]`,
+  );
+  assert(error.message.includes(`["toolnexus", "head", "b"]`), error.message);
+  assertEquals([error.operation, error.id, listed.join()], ["list", "", "c"]);
+});
+
+Deno.test("a rewrite that was staged in vain is taken back when an append will do after all", async () => {
+  using kv = await Deno.openKv(":memory:");
+  using time = new FakeTime();
+  const old = Array.from({ length: 8 }, () => large("o"));
+  const options = { expireIn: 3_600_000 };
+  const other = new KvConversationStore(kv, options);
+  await other.save("a", old, []);
+  time.tick(3_000_000);
+  const kept = [...old, user("keeps it alive")];
+  await other.save("a", kept, old);
+  time.tick(3_000_000);
+  let isFirst = true;
+  const store = new KvConversationStore(
+    wrapKv(kv, {
+      commit: async (commit, next) => {
+        if (setsHead(commit) && isFirst) {
+          isFirst = false;
+          await other.save("a", kept); // with chunks that live long enough
+        }
+        return await next();
+      },
+    }),
+    options,
+  );
+  await store.save("a", [...kept, user("more")], kept);
+  assertEquals((await store.get("a"))?.length, 10);
+  assertEquals(await store.sweep({ graceMs: 0 }), 0);
 });
 
 Deno.test("two handles on one file append side by side without losing a message", async () => {
@@ -311,7 +386,11 @@ for (const [name, { at, value, says }] of Object.entries(damages)) {
     assertEquals([error.operation, error.id], ["get", "a/b"]);
     await assertRejects(() => store.save("a/b", [user("2")], [user("Hello")]), StoreError, says);
     assertEquals(await store.sweep({ graceMs: 0 }), 0);
-    // It can be given up.
+    // It can be overwritten and given up.
+    await store.save("a/b", [user("new")]);
+    assertEquals(await store.get("a/b"), [user("new")]);
+    if (value === undefined) await kv.delete(key);
+    else await kv.set(key, value);
     await store.delete("a/b");
     assertEquals(await store.get("a/b"), null);
     await store.sweep({ graceMs: 0 });

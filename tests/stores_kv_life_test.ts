@@ -2,9 +2,9 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { ConversationConflictError, StoreError } from "../mod.ts";
-import type { Message } from "../mod.ts";
+import type { ConversationInfo, Message } from "../mod.ts";
 import { KvConversationStore } from "../stores/kv.ts";
-import type { KvConversationInfo, KvDatabase } from "../stores/kv.ts";
+import type { KvDatabase } from "../stores/kv.ts";
 import { Counter, rowsOf, textsOf, wrapKv } from "./fixtures/kv_wrapper.ts";
 
 const MINUTE = 60_000, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
@@ -218,6 +218,7 @@ Deno.test("list tells id, time and number of messages, in the order of UTF-8", a
   for (const limit of [-1, 1.5, NaN]) {
     assertThrows(() => store.list({ limit }), RangeError, "limit");
   }
+  assertThrows(() => store.list({ limit: "1" as never }), TypeError, "limit");
   for (const prefix of [7, "\ud800"]) {
     assertThrows(() => store.list({ prefix: prefix as string }), TypeError, "prefix");
   }
@@ -284,8 +285,8 @@ function dying(kv: KvDatabase, count: number, kind?: "deletes"): KvConversationS
 async function infosOf(
   store: KvConversationStore,
   options?: { prefix?: string; limit?: number },
-): Promise<KvConversationInfo[]> {
-  const infos: KvConversationInfo[] = [];
+): Promise<ConversationInfo[]> {
+  const infos: ConversationInfo[] = [];
   for await (const info of store.list(options)) infos.push(info);
   return infos;
 }

@@ -281,6 +281,28 @@ Deno.test("an addition too large for one commit is staged and appears at once", 
   assertEquals((await store.get("a"))?.length, 2);
 });
 
+Deno.test("what just fits into one commit is one, a byte more is staged", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const counter = new Counter(kv);
+  const store = new KvConversationStore(counter.kv);
+  const sized = (bytes: number) => user("x".repeat(bytes - JSON.stringify(user("")).length - 1));
+  for (const [bytes, firstSave, addition] of [[660_000, 1, 1], [660_001, 2, 3]] as const) {
+    const id = `${bytes} bytes`;
+    await store.save(id, [sized(bytes)], []);
+    assertEquals(counter.take().commits, firstSave);
+    assertEquals(await store.get(id), [sized(bytes)]);
+
+    const base = [user("1")];
+    await store.save(id + " more", base, []);
+    counter.take();
+    await store.save(id + " more", [...base, sized(bytes)], base);
+    // The third one removes the rows of before.
+    assertEquals(counter.take().commits, addition);
+    assertEquals(await store.get(id + " more"), [...base, sized(bytes)]);
+  }
+  assertEquals(await store.sweep({ graceMs: 0 }), 0);
+});
+
 Deno.test("a commit ends with the head: what KV keeps of a failed one is never counted", async () => {
   using kv = await Deno.openKv(":memory:");
   const counter = new Counter(kv);

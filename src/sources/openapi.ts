@@ -33,7 +33,9 @@ export interface OpenAPIOptions {
   serverVariables?: Readonly<Record<string, string>> | undefined;
   /**
    * Headers of every request, as {@linkcode httpTool} takes them: `${NAME}` is the value of an
-   * environment variable. Keys belong here: what the document says of security is not read.
+   * environment variable. Keys belong here: what the document says of security is not read. They go
+   * to one origin, that of `baseUrl` or of the document's first server: an operation elsewhere is no
+   * tool then.
    *
    * @default {}
    */
@@ -101,13 +103,18 @@ export async function httpToolsFromOpenAPI(
   const { filter = () => true, onSkip = warn, namePrefix = "" } = options;
   const document = await SpecDocument.read(spec);
   checkSettings(options);
+  let home: string | undefined;
   const tools = new Map<string, DefinedTool>();
   for (const [path, item] of entriesOf(document.root.paths)) {
     for (const [method, pathItem, node] of operationsOf(document, item)) {
       const operation = describe(method, path, node);
       if (!filter(operation)) continue;
-      const url = urlOf(document, pathItem, node, options) + path;
+      const { root } = document;
+      const base = urlOf([node, pathItem, root], options);
+      home ??= urlOf([root, pathItem, node], options);
       try {
+        checkOrigin(path, base, home, options);
+        const url = base + path;
         const name = nameOf(operation, namePrefix, tools);
         tools.set(name, toolOf({ document, pathItem, node, operation, url, name }, options));
       } catch (error) {
@@ -154,14 +161,24 @@ function nameOf(
   return unique(sanitize(prefix + (operationId || byPlace.replace(/_$/, ""))), taken);
 }
 
+/** What the document says must not take the headers of the options to another host. */
+function checkOrigin(path: string, base: string, home: string, { headers }: OpenAPIOptions): void {
+  if (!path.startsWith("/")) {
+    throw new TypeError(`path must begin with a slash: ${JSON.stringify(path)}`);
+  }
+  const [origin, homeOrigin] = [base, home].map((url) => URL.parse(url)?.origin);
+  if (origin !== homeOrigin && Object.keys(headers ?? {}).length > 0) {
+    throw new TypeError(`server ${origin} is not ${homeOrigin}, where the headers belong`);
+  }
+}
+
+/** The URL of the first of these that names a server, or `baseUrl`. */
 function urlOf(
-  { root }: SpecDocument,
-  pathItem: Node,
-  node: Node,
+  places: readonly Node[],
   { baseUrl, serverVariables = {} }: OpenAPIOptions,
 ): string {
   const url = baseUrl ??
-    [node, pathItem, root]
+    places
       .map(({ servers }) => serverUrl(servers, serverVariables))
       .find((each) => each !== undefined);
   if (url === undefined || !/^https?:\/\/[^?#]+$/i.test(url)) {

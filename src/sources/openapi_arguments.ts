@@ -202,32 +202,29 @@ interface Shape {
 }
 
 /** The properties of an object schema; undefined where a list of properties does not say it all. */
-function shapeOf(
-  document: SpecDocument,
-  schema: unknown,
-  above: readonly unknown[] = [],
-): Shape | undefined {
-  const { $ref } = isNode(schema) ? schema : {};
-  if ($ref !== undefined && above.includes($ref)) return undefined;
-  const { type = "object", properties, required, allOf, additionalProperties, ...rest } = document
-    .resolve(schema);
-  const isObject = type === "object" || Array.isArray(type) && type.includes("object");
-  const alternatives = [...nodesOf(rest.anyOf), ...nodesOf(rest.oneOf)];
-  const areOpen = alternatives.some((each) => Object.keys(each).some((key) => key !== "required"));
-  if (!isObject || areOpen || additionalProperties) return undefined;
-  const shape: Shape = {
-    properties: {},
-    required: new Set(Array.isArray(required) ? required : []),
-  };
-  for (const part of nodesOf(allOf)) {
-    const inner = shapeOf(document, part, [...above, $ref]);
-    if (inner === undefined) return undefined;
-    Object.assign(shape.properties, inner.properties);
-    inner.required.forEach((name) => shape.required.add(name));
+function shapeOf(document: SpecDocument, schema: unknown): Shape | undefined {
+  const shape: Shape = { properties: {}, required: new Set() };
+  const seen = new Set<unknown>();
+  return add(schema) && Object.keys(shape.properties).length > 0 ? shape : undefined;
+
+  function add(schema: unknown): boolean {
+    const { $ref = schema } = isNode(schema) ? schema : {};
+    // Once is enough, and references may lead in circles or double at every step.
+    if (seen.has($ref)) return true;
+    seen.add($ref);
+    const { type = "object", properties, required, allOf, additionalProperties, ...rest } = document
+      .resolve(schema);
+    const isObject = type === "object" || Array.isArray(type) && type.includes("object");
+    const alternatives = [...nodesOf(rest.anyOf), ...nodesOf(rest.oneOf)];
+    const areOpen = alternatives.some((each) =>
+      Object.keys(each).some((key) => key !== "required")
+    );
+    if (!isObject || areOpen || additionalProperties) return false;
+    if (!nodesOf(allOf).every(add)) return false;
+    Object.assign(shape.properties, isNode(properties) ? properties : {});
+    if (Array.isArray(required)) required.forEach((name) => shape.required.add(name));
+    return true;
   }
-  Object.assign(shape.properties, isNode(properties) ? properties : {});
-  // A part of an `allOf` may add nothing but what is required.
-  return above.length > 0 || Object.keys(shape.properties).length > 0 ? shape : undefined;
 }
 
 /** The values at their places in the request. */

@@ -26,6 +26,9 @@ const MAP = new Set(["dependentSchemas", "patternProperties", "properties"]);
 /** What OpenAPI adds to JSON Schema; it says nothing to a model, and some providers refuse it. */
 const FOREIGN = /^(discriminator|example|externalDocs|nullable|readOnly|writeOnly|xml|x-.*)$/;
 
+/** More is no schema for a model: a YAML text can double at every line what its anchors stand for. */
+const MAX_PARTS = 20_000;
+
 /** The longest name of a tool, and of an argument, that all providers accept. */
 export const MAX_NAME = 64;
 
@@ -36,11 +39,16 @@ export const MAX_NAME = 64;
 export class SchemaWriter {
   readonly #document: SpecDocument;
   readonly #counts = new Map<string, number>();
+  #parts = 0;
   readonly #names = new Map<string, string>();
   /** The schemas that others refer to, by name. */
   readonly definitions: Map<string, unknown> = new Map();
 
-  /** `schemas` is everything that will be written. */
+  /**
+   * `schemas` is everything that will be written.
+   *
+   * @throws {TypeError} if it is too much
+   */
   constructor(document: SpecDocument, schemas: readonly unknown[]) {
     this.#document = document;
     schemas.forEach((schema) => this.#count(schema));
@@ -54,6 +62,7 @@ export class SchemaWriter {
 
   #count(schema: unknown): unknown {
     if (!isNode(schema)) return schema;
+    if (++this.#parts > MAX_PARTS) throw new TypeError(`schemas have more than ${MAX_PARTS} parts`);
     const { $ref } = schema;
     if (typeof $ref === "string") {
       const count = (this.#counts.get($ref) ?? 0) + 1;

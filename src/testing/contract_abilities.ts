@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { ListOptions } from "../../mod.ts";
 import { type Case, check, conversation, show, type Subject } from "./contract_subject.ts";
 
 const DAY_MS = 86_400_000;
@@ -20,7 +21,7 @@ async function saveAll(subject: Subject, ids: readonly string[]): Promise<void> 
 /** `list` with these options must show exactly these ids. */
 async function lists(
   subject: Subject,
-  options: { prefix?: string; limit?: number } | undefined,
+  options: ListOptions | undefined,
   expected: readonly string[],
 ): Promise<void> {
   const found = new Set((await subject.list(options)).keys());
@@ -104,75 +105,15 @@ export const abilityCases: readonly Case[] = [
     needs: ["list"],
     async run(subject) {
       const ids = [
-        ...[
-          "user:1",
-          "user:2",
-          "user_1",
-          "user%1",
-          "User:1",
-          "use",
-          "%",
-          "%a",
-          "_",
-          "_a",
-          "*",
-          "*a",
-        ],
-        ...[
-          "a\\b",
-          "a/b",
-          "a/",
-          "[a]",
-          "\u{1f600}a",
-          "\u{1f600}",
-          "\u00e9a",
-          "e\u0301a",
-          "__proto__",
-        ],
-        ...[
-          ".",
-          "..",
-          "../x",
-          "\uffffa",
-          "\u{10ffff}a",
-          "$",
-          "^a",
-          "a\u0000b",
-          "a\u0000",
-          "a\uffffz",
-          "a\u{10ffff}z",
-        ],
+        ..."user:1 user:2 user_1 user%1 User:1 use % %a _ _a * *a a\\b a/b a/ [a]".split(" "),
+        ..."\u{1f600}a \u{1f600} \u00e9a e\u0301a __proto__ . .. ../x \uffffa".split(" "),
+        ..."\u{10ffff}a $ ^a a\u0000b a\u0000 a\uffffz a\u{10ffff}z".split(" "),
       ];
       await saveAll(subject, ids);
       const prefixes = [
-        ...[
-          "",
-          "user:",
-          "user_",
-          "user%",
-          "USER",
-          "%",
-          "_",
-          "*",
-          "a\\",
-          "a/",
-          "[",
-          "\u{1f600}",
-          "e",
-        ],
-        ...[
-          "\u00e9",
-          ".",
-          "../",
-          "\uffff",
-          "\u{10ffff}",
-          "$",
-          "^",
-          "a\u0000",
-          "__",
-          "nothing",
-          "a",
-        ],
+        ..."user: user_ user% USER % _ * a\\ a/ [ \u{1f600} e \u00e9 . ../ \uffff".split(" "),
+        ..."\u{10ffff} $ ^ a\u0000 __ nothing a".split(" "),
+        "",
       ];
       for (const prefix of prefixes) {
         await lists(subject, { prefix }, ids.filter((id) => id.startsWith(prefix)));
@@ -219,19 +160,8 @@ export const abilityCases: readonly Case[] = [
     needs: ["list"],
     async run(subject) {
       const ids = [
-        ...[
-          "Chat",
-          "chat",
-          "../x",
-          "a/b",
-          "a_b",
-          "\u00e9",
-          "e\u0301",
-          "con",
-          "__proto__",
-          "a\u0000b",
-        ],
-        ...["a".repeat(1_024), "\u{1f600}".repeat(256), "x.json", "%2F", " ", "\n", "0"],
+        ..."Chat chat ../x a/b a_b \u00e9 e\u0301 con __proto__ a\u0000b x.json %2F 0".split(" "),
+        ...["a".repeat(1_024), "\u{1f600}".repeat(256), " ", "\n"],
       ];
       await saveAll(subject, ids);
       await lists(subject, undefined, ids);

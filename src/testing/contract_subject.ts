@@ -8,8 +8,10 @@
 import {
   type Awaitable,
   ConversationConflictError,
+  type ConversationInfo,
   type ConversationStore,
   equalMessages,
+  type ListOptions,
   type Message,
 } from "../../mod.ts";
 
@@ -24,24 +26,12 @@ export type StoreAbility =
   /** It can be opened a second time over the same data. */
   | "reopen";
 
-/** One conversation as `list` shows it. */
-export interface ListedConversation {
-  /** The conversation. */
-  id: string;
-  /** When it was last saved. */
-  updatedAt: Date;
-  /** The number of its messages. */
-  messageCount: number;
-}
-
 /** A store with whatever optional methods it has. */
 export interface StoreUnderTest extends ConversationStore {
   /** Forgets a conversation. */
   delete?(id: string): Awaitable<unknown>;
   /** Names the conversations. */
-  list?(
-    options?: { prefix?: string | undefined; limit?: number | undefined },
-  ): AsyncIterable<ListedConversation>;
+  list?(options?: ListOptions): AsyncIterable<ConversationInfo>;
 }
 
 /** One case of the contract. */
@@ -92,11 +82,9 @@ export class Subject {
   }
 
   /** What `list` shows, by id; an id that it shows twice is an error. */
-  async list(
-    options?: { prefix?: string; limit?: number },
-  ): Promise<Map<string, ListedConversation>> {
+  async list(options?: ListOptions): Promise<Map<string, ConversationInfo>> {
     if (this.store.list === undefined) throw new Error("the store has no list()");
-    const listed = new Map<string, ListedConversation>();
+    const listed = new Map<string, ConversationInfo>();
     for await (const conversation of this.store.list(options)) {
       check(!listed.has(conversation.id), `list() showed ${show(conversation.id)} twice`);
       listed.set(conversation.id, conversation);

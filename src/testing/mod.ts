@@ -8,7 +8,7 @@
 
 export { conversationStoreContract } from "./store_contract.ts";
 export type { OpenedStore, StoreContractCase, StoreContractOptions } from "./store_contract.ts";
-export type { ListedConversation, StoreAbility, StoreUnderTest } from "./contract_subject.ts";
+export type { StoreAbility, StoreUnderTest } from "./contract_subject.ts";
 export { flakyStore } from "./flaky_store.ts";
 export type { FlakyPlan, FlakyStep } from "./flaky_store.ts";
 export { refusalsOf } from "./strict.ts";

@@ -145,7 +145,8 @@ export function resultOf(value: unknown): ToolResult {
   if (
     isPlainObject(value) && typeof value.output === "string" && typeof value.isError === "boolean"
   ) {
-    return value as unknown as ToolResult;
+    const { output, isError, metadata } = value;
+    return { output, isError, ...(isPlainObject(metadata) && { metadata }) };
   }
   return { output: JSON.stringify(value) ?? "", isError: false };
 }

@@ -12,9 +12,9 @@ import type { Message, Usage } from "../types.ts";
 import { AnthropicDecoder } from "./anthropic_decoder.ts";
 import { sendableMessages } from "./anthropic_cleanup.ts";
 import {
-  type Answer,
   type CallResult,
   type ChatRequest,
+  type Completion,
   newCallId,
   objectOf,
   type Style,
@@ -50,7 +50,7 @@ export const anthropic: Style = {
     };
   },
 
-  read(payload): Answer {
+  read(payload): Completion {
     const content = payload.content ?? (payload.stop_reason ? [] : undefined);
     if (!Array.isArray(content) && typeof content !== "string") {
       throw new UnreadableAnswer("the answer has no content");

@@ -23,7 +23,9 @@ export function sendableMessages(transcript: readonly Message[]): Message[] {
   for (const message of transcript) {
     const content = sendableContent(message);
     if (content === undefined) continue;
-    const next = content === message.content ? message : { ...message, content };
+    const isBare = content === message.content && Object.keys(message).length === 2;
+    // What an answer had around its content is no part of a message.
+    const next: Message = isBare ? message : { role: message.role, content };
     const last = messages.at(-1);
     if (last?.role === next.role) {
       const blocks = [...blocksOf(last.content), ...blocksOf(content)];

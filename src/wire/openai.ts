@@ -5,15 +5,16 @@
  * @module
  */
 
-import { callsOf, parseArguments, textOf } from "../transcript/read.ts";
+import { callsOf, isLegacyCall, parseArguments, textOf } from "../transcript/read.ts";
 import { convertTranscript } from "../transcript/convert.ts";
 import { toOpenAI } from "../tools/declarations.ts";
 import type { Message, Usage } from "../types.ts";
 import { OpenAIDecoder } from "./openai_decoder.ts";
 import {
-  type Answer,
+  argumentsText,
   type CallResult,
   type ChatRequest,
+  type Completion,
   newCallId,
   objectOf,
   type Style,
@@ -44,7 +45,7 @@ export const openai: Style = {
     };
   },
 
-  read(payload): Answer {
+  read(payload): Completion {
     const choice = Array.isArray(payload.choices) ? objectOf(payload.choices[0]) : undefined;
     const received = objectOf(choice?.message);
     if (choice === undefined || received === undefined) {
@@ -73,8 +74,7 @@ export const openai: Style = {
   toolChoice: (choice) => choice,
 
   results(answer: Message, results: readonly CallResult[]): Message[] {
-    const isLegacy = objectOf(answer.function_call) !== undefined &&
-      !Array.isArray(answer.tool_calls);
+    const isLegacy = isLegacyCall(answer);
     return results.map(({ id, name, content, pending }) => ({
       role: isLegacy ? "function" : "tool",
       ...(isLegacy ? { name } : { tool_call_id: id }),
@@ -92,8 +92,10 @@ function storable(received: Record<string, unknown>): Message {
   let message: Message = { ...received, role: "assistant" };
   const legacy = objectOf(message.function_call);
   if (legacy !== undefined && typeof legacy.arguments !== "string") {
-    const text = legacy.arguments === undefined ? "" : JSON.stringify(legacy.arguments);
-    message = { ...message, function_call: { ...legacy, arguments: text } };
+    message = {
+      ...message,
+      function_call: { ...legacy, arguments: argumentsText(legacy.arguments) },
+    };
   }
   if (!Array.isArray(message.tool_calls) || message.tool_calls.length === 0) return message;
   const seen = new Map<string, string>();
@@ -108,11 +110,7 @@ function storable(received: Record<string, unknown>): Message {
     const definition = objectOf(call.function) ?? {};
     const name = typeof definition.name === "string" ? definition.name : "";
     const given = definition.arguments;
-    const text = typeof given === "string"
-      ? given
-      : given === undefined
-      ? ""
-      : JSON.stringify(given);
+    const text = argumentsText(given);
     const content = `${name}\n${text}`;
     let id = textOrUndefined(call.id);
     if (id !== undefined && seen.get(id) === content) {
@@ -164,7 +162,9 @@ function withWholeArguments(message: Message): Message {
   const calls = message.tool_calls as Record<string, unknown>[];
   const isBroken = (call: Record<string, unknown>) => {
     const definition = objectOf(call.function);
-    return definition !== undefined && parseArguments(definition.arguments) === undefined;
+    if (definition === undefined) return false;
+    const { arguments: text } = definition;
+    return parseArguments(text) === undefined || (typeof text === "string" && text.trim() === "");
   };
   if (!calls.some(isBroken)) return message;
   const tool_calls = calls.map((call) =>

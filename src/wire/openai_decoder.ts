@@ -76,7 +76,11 @@ export class OpenAIDecoder implements StreamDecoder {
     const choices = Array.isArray(data.choices) ? data.choices : [];
     const choice = objectOf(choices.find((choice) => (objectOf(choice)?.index ?? 0) === 0));
     const usage = objectOf(data.usage) ?? objectOf(choice?.usage);
-    if (usage !== undefined) this.#usage = { ...this.#usage, ...usage };
+    for (const key in usage) {
+      if (usage[key] !== null) {
+        this.#usage = Object.assign(this.#usage ?? {}, { [key]: usage[key] });
+      }
+    }
     if (choice === undefined) return;
     this.#hasChoice = true;
     const isNew = this.#calls.length === 0 && Object.keys(this.#message).length === 0;
@@ -127,7 +131,7 @@ export class OpenAIDecoder implements StreamDecoder {
         this.#addText(key, value);
         if (key === "content" && value !== "") events.push({ type: "text", delta: value });
       } else if (Array.isArray(value) && Array.isArray(message[key])) {
-        message[key] = [...message[key] as unknown[], ...value];
+        for (const entry of value) (message[key] as unknown[]).push(entry);
       } else message[key] = value;
     }
     // Some servers send the same reasoning under both names: it is shown once.

@@ -55,7 +55,7 @@ export function providerError(failure: Failure, redact: (text: string) => string
   const providerMessage = messageOf(payload);
   const code = codeOf(payload);
   const status = isFirst === undefined ? failure.status : namedStatus(payload) ?? failure.status;
-  const says = providerMessage ?? summary ?? snippet(body) ?? code ?? "no message";
+  const says = providerMessage ?? summary ?? snippet(body && redact(body)) ?? code ?? "no message";
   const retryAfter = headers === undefined ? undefined : retryAfterMs(headers);
   return new ProviderError(`LLM ${status}: ${bounded(redact(says), MAX_MESSAGE)}`, {
     status,

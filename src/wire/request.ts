@@ -16,11 +16,14 @@ import { abortable, type IdleWatch, Scope, sleep } from "../scope.ts";
 import type { StreamEvent } from "../types.ts";
 import { AnswerStream, isCarriedError } from "./answer_stream.ts";
 import { type Failure, providerError } from "./provider_failure.ts";
-import { type Answer, objectOf, type Style, UnreadableAnswer } from "./style.ts";
+import { type Completion, objectOf, type Style, UnreadableAnswer } from "./style.ts";
 import { TextReader } from "./text_reader.ts";
 
 /** How much of an error's body is read, in characters. */
 const MAX_ERROR_BODY = 65_536;
+
+/** The largest body that is read at once, in bytes. */
+const MAX_SMALL_BODY = 65_536;
 
 /** After the finish reason only counts can follow: a server that stays silent then has ended. */
 const SILENCE_AFTER_FINISH_MS = 2_000;
@@ -73,7 +76,7 @@ export async function* requestAnswer(
   streaming: boolean,
   signal: AbortSignal,
   progress: Progress,
-): AsyncGenerator<StreamEvent[], Answer> {
+): AsyncGenerator<StreamEvent[], Completion> {
   const headers = settings.headers();
   for (let attempt = 0;; attempt++) {
     progress.text = "";
@@ -138,7 +141,7 @@ class Sending {
     this.#scope.limit(requestTimeoutMs, () => new RunAbortedError("timeout", late));
   }
 
-  async *run(init: RequestInit, streaming: boolean): AsyncGenerator<StreamEvent[], Answer> {
+  async *run(init: RequestInit, streaming: boolean): AsyncGenerator<StreamEvent[], Completion> {
     const { style, url, fetch } = this.#settings;
     const { signal } = this.#scope;
     // A plain answer is silent while it is being made; a stream that is silent is broken.
@@ -147,10 +150,9 @@ class Sending {
     this.#response = response;
     this.#listen();
     if (!response.ok) await this.#refuse(response);
-    const isStream = response.headers.get("content-type")?.includes("text/event-stream");
-    const payload = isStream || streaming || !response.headers.has("content-length")
+    const payload = streaming || !this.#isSmall(response)
       ? yield* this.#readPieces(response)
-      : this.#parse(await this.#within(response.text()));
+      : this.#parse(await response.text());
     const answer = this.#read(style, payload);
     // What was shown is the answer, in the order in which it came.
     if (this.hasShown) answer.text = this.#progress.text;
@@ -188,19 +190,13 @@ class Sending {
 
   /** A response that comes when nobody waits for it any more is let go. */
   async #send(fetched: Promise<Response>): Promise<Response> {
+    if (!this.#settings.isHostFetch) return await fetched;
     try {
-      return await this.#within(fetched);
+      return await abortable(fetched, this.#scope.signal);
     } catch (error) {
-      if (this.#settings.isHostFetch) {
-        fetched.then((late) => late.body?.cancel(), () => {}).catch(() => {});
-      }
+      fetched.then((late) => late.body?.cancel(), () => {}).catch(() => {});
       throw error;
     }
-  }
-
-  /** Waits no longer than the signal allows, whoever it is that does the work. */
-  async #within<Value>(work: Promise<Value>): Promise<Value> {
-    return this.#settings.isHostFetch ? await abortable(work, this.#scope.signal) : await work;
   }
 
   #listen(): void {
@@ -224,17 +220,29 @@ class Sending {
     let text = "";
     if (body !== null) {
       using reader = new TextReader(body, this.#scope.signal);
-      for (
-        let piece;
-        text.length < MAX_ERROR_BODY && (piece = await reader.read()) !== undefined;
-      ) {
-        text += piece;
+      try {
+        for (
+          let piece;
+          text.length < MAX_ERROR_BODY && (piece = await reader.read()) !== undefined;
+        ) {
+          text += piece;
+        }
+      } catch (error) {
+        // The status says enough: a body that breaks off or never ends cannot take it back.
+        if (this.#caller.aborted) throw error;
       }
     }
     return this.#fail({ body: text });
   }
 
-  #read(style: Style, payload: Record<string, unknown>): Answer {
+  /** Whether a body is read at once: it is of one piece, or nearly. */
+  #isSmall({ headers }: Response): boolean {
+    const length = Number(headers.get("content-length") ?? NaN);
+    // A fetch of the host's may be deaf to its signal; piece by piece the body can be let go.
+    return length <= MAX_SMALL_BODY && !this.#settings.isHostFetch;
+  }
+
+  #read(style: Style, payload: Record<string, unknown>): Completion {
     try {
       return style.read(payload);
     } catch (error) {
@@ -258,9 +266,9 @@ class Sending {
         this.#watch!.touch();
         if (start !== undefined) {
           // The first character that is no blank tells the two apart, whatever the headers say.
-          start += piece;
-          if (/^\s*$/.test(start)) continue;
-          if (/^\s*[{[<]/.test(start)) {
+          start = piece.trimStart();
+          if (start === "") continue;
+          if (/^[{[<]/.test(start)) {
             let text = start;
             while ((piece = await reader.read()) !== undefined) {
               this.#watch!.touch();
@@ -319,7 +327,7 @@ class Sending {
   #parseOdd(body: string): Record<string, unknown> {
     const text = body.trim();
     if (text === "") return this.#fail({ summary: "the answer is empty" });
-    if (/^(data|event|id|retry|:)/.test(text)) {
+    if (/^(data|event|id|retry)?:/.test(text)) {
       const stream = this.#stream();
       stream.push(body);
       stream.end();
@@ -327,7 +335,8 @@ class Sending {
       return stream.payload();
     }
     if (text !== body && text.startsWith("{")) return this.#parse(text);
-    const summary = text.startsWith("<") ? undefined : "the answer is no JSON object";
+    const start = this.#settings.redact(text).slice(0, 200);
+    const summary = text.startsWith("<") ? undefined : `the answer is no JSON object: ${start}`;
     return this.#fail({ body, summary });
   }
 }

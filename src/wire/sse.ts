@@ -37,7 +37,7 @@ export class SseParser {
     while (lineFeed >= 0 || carriageReturn >= 0) {
       const isReturn = carriageReturn >= 0 && (lineFeed < 0 || carriageReturn < lineFeed);
       const end = isReturn ? carriageReturn : lineFeed;
-      this.#endLine(text.slice(start, end));
+      this.#endLine(text, start, end);
       start = end + 1;
       if (isReturn) {
         if (start === text.length) this.#afterCarriageReturn = true;
@@ -51,23 +51,30 @@ export class SseParser {
 
   /** The stream has ended: an event without its blank line still counts. */
   end(): void {
-    if (this.#line !== "") this.#endLine("");
+    if (this.#line !== "") this.#endLine("", 0, 0);
     this.#dispatch();
   }
 
-  #endLine(rest: string): void {
-    const line = this.#line === "" ? rest : this.#line + rest;
-    this.#line = "";
-    if (line === "") return this.#dispatch();
-    if (line.startsWith("data:")) {
-      const value = line.slice(line.charCodeAt(5) === 32 ? 6 : 5);
-      this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
-    } else if (line.startsWith("event:")) {
-      this.#event = line.slice(line.charCodeAt(6) === 32 ? 7 : 6);
-    } else if (line === "data") {
-      this.#data = this.#data === undefined ? "" : `${this.#data}\n`;
-    } else if (line === "event") this.#event = "";
-    // Comments, `id`, `retry` and unknown fields say nothing to this client.
+  /** A line ends: what was kept of it, and the text between `start` and `end`. */
+  #endLine(text: string, start: number, end: number): void {
+    if (this.#line !== "") {
+      const line = this.#line + text.slice(start, end);
+      this.#line = "";
+      return this.#endLine(line, 0, line.length);
+    }
+    if (start === end) return this.#dispatch();
+    if (text.startsWith("data:", start)) this.#addData(valueOf(text, start + 5, end));
+    else if (text.startsWith("event:", start)) this.#event = valueOf(text, start + 6, end);
+    else {
+      const line = text.slice(start, end);
+      if (line === "data") this.#addData("");
+      else if (line === "event") this.#event = "";
+      // Comments, `id`, `retry` and unknown fields say nothing to this client.
+    }
+  }
+
+  #addData(value: string): void {
+    this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
   }
 
   #dispatch(): void {
@@ -76,4 +83,9 @@ export class SseParser {
     this.#event = "";
     if (data !== undefined) this.#listener(data, event);
   }
+}
+
+/** The value of a field: one space after the colon does not belong to it. */
+function valueOf(text: string, start: number, end: number): string {
+  return text.slice(text.charCodeAt(start) === 32 ? start + 1 : start, end);
 }

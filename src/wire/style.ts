@@ -19,7 +19,7 @@ export interface ChatRequest {
 }
 
 /** A tool call as the model made it. */
-export interface AnswerCall {
+export interface CompletionCall {
   id: string;
   name: string;
   /** A JSON string (openai) or an object (anthropic), as it came. */
@@ -27,13 +27,13 @@ export interface AnswerCall {
 }
 
 /** An answer, read. */
-export interface Answer {
+export interface Completion {
   /** The message as it is stored. */
   message: Message;
   text: string;
   /** What the model shows of its reasoning; empty for none. */
   reasoning: string;
-  calls: AnswerCall[];
+  calls: CompletionCall[];
   /** In the provider's word. */
   finishReason: string;
   /** Whether a limit cut the answer, so that its last call may be incomplete. */
@@ -86,7 +86,7 @@ export interface Style {
    *
    * @throws {UnreadableAnswer} if it is no answer of this style
    */
-  read(payload: Record<string, unknown>): Answer;
+  read(payload: Record<string, unknown>): Completion;
   decoder(): StreamDecoder;
   /** A tool choice of the OpenAI shape in this one. */
   toolChoice(choice: unknown): unknown;

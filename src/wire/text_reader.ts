@@ -30,7 +30,8 @@ export class TextReader implements Disposable {
     }
     this.#signal = signal;
     this.#cancel = () => (this.#byob ?? this.#plain)!.cancel().catch(() => {});
-    signal.addEventListener("abort", this.#cancel, { once: true });
+    if (signal.aborted) this.#cancel();
+    else signal.addEventListener("abort", this.#cancel, { once: true });
   }
 
   /** The next piece, which may be empty; undefined at the end. Rejects with the signal's reason. */
