@@ -56,7 +56,7 @@ await show(small, "small", "Lisbon or Oslo this weekend?");
 heading("A large model of another provider continues the same conversation");
 await show(large, "large", "What do I pack?");
 heading(`The transcript that was kept as ${JSON.stringify(ID)}`);
-for (const message of store.get(ID) ?? []) line(dim, message.role, summary(message));
+for (const message of (await store.get(ID)) ?? []) line(dim, message.role, summary(message));
 console.log();
 
 /** Asks, and shows what happens as it happens. */

@@ -11,7 +11,7 @@ await using server = stubLlm(({ body }) =>
 
 // Seed: a conversation that no ask() has begun.
 const store = new InMemoryConversationStore();
-store.save("seeded", [
+await store.save("seeded", [
   { role: "system", content: "You are an agent." },
   { role: "user", content: "earlier turn" },
   { role: "assistant", content: "earlier reply" },
@@ -21,13 +21,15 @@ console.log((await client.ask("Go on.", { id: "seeded" })).text);
 console.log(`The client uses that very store: ${client.conversationStore() === store}`);
 
 // Read: get() gives a copy, so changing it changes nothing that is kept.
-const copy = store.get("seeded") ?? [];
+const copy = (await store.get("seeded")) ?? [];
 copy.push({ role: "user", content: "not kept" });
-console.log(`${copy.length} messages in the copy, ${store.get("seeded")?.length} in the store`);
+console.log(
+  `${copy.length} messages in the copy, ${(await store.get("seeded"))?.length} in the store`,
+);
 
 // Migrate: any store to any other. The base `[]` means "only if nothing is there".
 const target = new InMemoryConversationStore();
-for await (const { id } of store.list()) target.save(id, store.get(id) ?? [], []);
+for await (const { id } of store.list()) await target.save(id, (await store.get(id)) ?? [], []);
 for await (const { id, messageCount } of target.list()) {
   console.log(`moved ${id} with ${messageCount} messages`);
 }

@@ -22,4 +22,4 @@ await Promise.all([
   cheap.ask("Summarise it.", { id: "ticket-9" }),
   strong.ask("Review it.", { id: "ticket-9" }),
 ]);
-console.log(`ticket-9 has ${store.get("ticket-9")?.length} messages.`);
+console.log(`ticket-9 has ${(await store.get("ticket-9"))?.length} messages.`);

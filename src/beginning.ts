@@ -6,7 +6,8 @@
 
 import { ConversationConflictError, quote, StaleAnswerError } from "./errors.ts";
 import type { Settings } from "./options.ts";
-import { type CallOutcome, type Round, roundMessages, type RunInput } from "./run.ts";
+import { type CallOutcome, type Round, roundMessages } from "./round.ts";
+import type { Beginning } from "./run.ts";
 import { closedTranscript, type Transaction } from "./transaction.ts";
 import { claimOf, type LastTurn, lastTurn, storedOutput } from "./transcript/last_turn.ts";
 import { leadingSystem } from "./transcript/system.ts";
@@ -35,14 +36,6 @@ export interface ExecutionInput {
   streaming: boolean;
 }
 
-/** What a run begins with. */
-export interface Beginning
-  extends
-    Pick<RunInput, "history" | "prompt" | "repaired" | "round" | "status" | "pending" | "text"> {
-  /** Whether there is nothing to do. */
-  isOver: boolean;
-}
-
 /** A new user turn after what was said before. */
 export async function beginTurn(
   input: ExecutionInput,
@@ -53,7 +46,7 @@ export async function beginTurn(
   await transaction?.read(signal);
   const { messages: history, report } = transaction?.begin() ??
     closedTranscript(input.history, input.settings.style.name);
-  return { history, prompt, repaired: repairedOf(report), isOver: false };
+  return { history, prompt, repaired: repairedOf(report) };
 }
 
 /**
@@ -97,7 +90,7 @@ function continued(
   if (request !== undefined || isFinished) {
     const text = isFinished ? textOf(transcript.at(-1)!).toWellFormed() : "";
     const status = isFinished ? "done" : "pending";
-    return { history: transcript, prompt: [], status, pending: request, text, isOver: true };
+    return { history: transcript, prompt: [], status, pending: request, text };
   }
   const style = input.settings.style.name;
   const before = transaction?.begin(start) ?? closedTranscript(transcript.slice(0, start), style);
@@ -106,7 +99,7 @@ function continued(
     closedCalls: [...before.report.closedCalls, ...rest.report.closedCalls],
     droppedResults: [...before.report.droppedResults, ...rest.report.droppedResults],
   });
-  return { history: before.messages, prompt: rest.messages, repaired, isOver: false };
+  return { history: before.messages, prompt: rest.messages, repaired };
 }
 
 /** A turn with the answer that it waits for. */
@@ -119,7 +112,7 @@ function approved(
 ): Beginning {
   const { start, round, request } = turn;
   const open = round && request &&
-    roundOf(transcript[round.index]!, round.results, request, answer);
+    roundOf(transcript[round.index]!, round.results, { request, answer, toolkit: input.toolkit });
   if (open === undefined || round === undefined || request?.id !== answer.id) {
     throw new StaleAnswerError(`no request ${quote(answer.id)} is open in ${nameOf(input)}`);
   }
@@ -130,7 +123,6 @@ function approved(
     prompt: transcript.slice(start, round.index),
     repaired: repairedOf(before.report),
     round: open,
-    isOver: false,
   };
 }
 
@@ -138,9 +130,9 @@ function approved(
 function roundOf(
   message: Message,
   results: NonNullable<LastTurn["round"]>["results"],
-  request: PendingRequest,
-  answer: Answer,
+  given: { request: PendingRequest; answer: Answer; toolkit: Toolkit },
 ): Round | undefined {
+  const { request, answer, toolkit } = given;
   let index = -1;
   const calls = callsOf(message);
   const outcomes = calls.map((call, position): CallOutcome | undefined => {
@@ -156,6 +148,7 @@ function roundOf(
     style: STYLES[styleOf(message) ?? "openai"],
     // The old form of a call has no id in the transcript; the request has kept the one it was given.
     calls: calls.map((call) => call.id === "" ? { ...call, id: callIdOf(request) } : call),
+    toolkit,
     outcomes,
     turn: 1,
     isCut: false,

@@ -4,20 +4,19 @@
  * @module
  */
 
-import { quote } from "./errors.ts";
+import { checkFunction, checkObject, checkSignal } from "./checks.ts";
+import { ConversationConflictError, HookError, quote, type RunAbortedError } from "./errors.ts";
 import { Execution } from "./execution.ts";
 import { InMemoryConversationStore } from "./memory_store.ts";
-import { checkConversationId, copyJson, copyMessages, isPlainObject } from "./messages.ts";
-import { type MetricEvent, Metrics } from "./metrics.ts";
 import {
-  type CallOptions,
-  checkFunction,
-  checkObject,
-  checkSignal,
-  type ClientOptions,
-  type Settings,
-  settingsOf,
-} from "./options.ts";
+  checkConversationId,
+  copyJson,
+  copyMessages,
+  equalMessages,
+  isPlainObject,
+} from "./messages.ts";
+import { type MetricEvent, Metrics } from "./metrics.ts";
+import { type CallOptions, type ClientOptions, type Settings, settingsOf } from "./options.ts";
 import { RunStream } from "./run_stream.ts";
 import { toolkitOf } from "./tools/toolkit.ts";
 import { translate, type TranslateRequest, type TranslateResult } from "./translate.ts";
@@ -106,7 +105,7 @@ export class Client {
   readonly #store: ConversationStore;
   readonly #metrics = new Metrics();
 
-  /** Use {@linkcode createClient}. */
+  /** @internal Use {@linkcode createClient}. */
   constructor(options: ClientOptions) {
     const onMetric = options?.onMetric;
     this.#settings = settingsOf(options, (event) => this.#emit(event, onMetric));
@@ -117,7 +116,7 @@ export class Client {
    * Asks without remembering; `history` goes on from a transcript.
    *
    * @throws {ToolnexusError} with what was completed on its `result`
-   * @throws {TypeError} if an argument is wrong
+   * @throws {TypeError} if an argument is wrong, or the key of the endpoint is missing
    */
   async run(prompt: Prompt, options: RunOptions = {}): Promise<RunResult> {
     checkObject("options", options);
@@ -134,7 +133,7 @@ export class Client {
    * {@linkcode Client.run}.
    *
    * @throws {ToolnexusError} with what was completed on its `result`
-   * @throws {TypeError} if an argument is wrong
+   * @throws {TypeError} if an argument is wrong, or the key of the endpoint is missing
    */
   async ask(prompt: Prompt, options: AskOptions = {}): Promise<RunResult> {
     checkObject("options", options);
@@ -212,8 +211,19 @@ export class Client {
     checkFunction("onText", onText);
     if (onText === undefined) return await this.#execution(turn, call, false).result();
     const stream = new RunStream(this.#execution(turn, call, true));
-    for await (const event of stream) if (event.type === "text") onText(event.delta);
-    return await stream.result;
+    let failure: HookError | undefined;
+    for await (const event of stream) {
+      if (event.type !== "text") continue;
+      try {
+        await onText(event.delta);
+      } catch (cause) {
+        failure = new HookError("onText", cause);
+        break;
+      }
+    }
+    if (failure === undefined) return await stream.result;
+    const left = await stream.result.then(() => undefined, (left: RunAbortedError) => left);
+    throw Object.assign(failure, { result: left?.result, partialText: left?.partialText });
   }
 
   #execution(turn: Message[] | undefined, call: Call, streaming: boolean): Execution {
@@ -240,16 +250,16 @@ export class Client {
 
   #emit(event: MetricEvent, onMetric: ClientOptions["onMetric"]): void {
     this.#metrics.record(event);
-    try {
-      onMetric?.(event);
-    } catch {
-      // Whoever only watches must not end what is paid for.
-    }
+    // Whoever only watches must not end what is paid for, now or later.
+    const watch = async () => await onMetric?.(event);
+    if (onMetric !== undefined) watch().catch(() => {});
   }
 }
 
 /** @throws {TypeError} if it is no prompt */
 function userTurn(prompt: Prompt): Message[] {
+  const isEmpty = typeof prompt === "string" ? prompt.trim() === "" : prompt?.length === 0;
+  if (isEmpty) throw new TypeError("prompt must not be empty");
   if (typeof prompt !== "string" && !(Array.isArray(prompt) && prompt.every(isPlainObject))) {
     throw new TypeError(`prompt must be a string or a list of content parts: ${quote(prompt)}`);
   }
@@ -287,18 +297,28 @@ interface ConversationRuns {
  */
 export class Conversation {
   readonly #runs: ConversationRuns;
-  readonly #store = new InMemoryConversationStore();
   readonly #id = crypto.randomUUID();
+  #messages: readonly Message[];
+  /** A store of this one conversation: its turns are like those of any other. */
+  readonly #store: ConversationStore = {
+    get: () => this.messages,
+    save: (id, messages, base) => {
+      // It can have been reset while a turn went on.
+      const isStale = base !== undefined && !equalMessages(this.#messages, base);
+      if (isStale) throw new ConversationConflictError(id);
+      this.#messages = copyMessages(messages);
+    },
+  };
 
-  /** Use `client.conversation()`. */
+  /** @internal Use `client.conversation()`. */
   constructor(history: readonly Message[], runs: ConversationRuns) {
     this.#runs = runs;
-    this.#store.save(this.#id, history);
+    this.#messages = copyMessages(history);
   }
 
   /** A copy of the transcript. */
   get messages(): Message[] {
-    return this.#store.get(this.#id) ?? [];
+    return copyMessages(this.#messages);
   }
 
   /** Asks, and goes on from here. Errors are those of {@linkcode Client.ask}. */
@@ -336,7 +356,7 @@ export class Conversation {
 
   /** Forgets what was said. */
   reset(): void {
-    this.#store.delete(this.#id);
+    this.#messages = [];
   }
 
   #call(signal: AbortSignal | undefined): Call {

@@ -4,9 +4,9 @@
  * @module
  */
 
+import { checkFunction, checkObject } from "./checks.ts";
 import { quote } from "./errors.ts";
 import type { BeforeLLMEvent } from "./hooks.ts";
-import { checkFunction, checkObject } from "./options.ts";
 import { leadingSystem } from "./transcript/system.ts";
 import { turnStarts } from "./transcript/turns.ts";
 import type { Awaitable, Message } from "./types.ts";

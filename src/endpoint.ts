@@ -59,7 +59,7 @@ export function endpointOf(options: EndpointOptions, style: Style): Endpoint {
       if (headers !== undefined) return headers;
       const key = apiKey ?? environmentKey(base, given);
       hide(key);
-      headers = { "content-type": "application/json", ...style.headers(key || undefined) };
+      headers = { "content-type": "application/json", ...style.headers(key?.trim() || undefined) };
       for (const [name, value] of given) {
         if (value === null) delete headers[name];
         else headers[name] = value;

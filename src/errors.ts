@@ -141,7 +141,7 @@ export type StoreOperation = "get" | "save" | "delete" | "list";
 export class StoreError extends ToolnexusError {
   /** What failed. */
   readonly operation: StoreOperation;
-  /** The conversation. */
+  /** The conversation; for `list` the prefix. */
   readonly id: string;
 
   /** Creates the error. */

@@ -97,7 +97,7 @@ export class Execution {
   }
 
   async *#run(signal: AbortSignal): AsyncGenerator<StreamEvent[], RunResult> {
-    const { settings, store, id, prompt } = this.#input;
+    const { settings, toolkit, store, id, streaming, prompt } = this.#input;
     const transaction = id === undefined
       ? undefined
       : new Transaction(store, id, settings.style.name);
@@ -105,14 +105,15 @@ export class Execution {
       ? await beginTurn(this.#input, transaction, prompt, signal)
       : await resumeTurn(this.#input, transaction, signal);
     const run = this.#begun = new Run({
-      ...this.#input,
-      ...beginning,
+      settings,
+      toolkit,
       conversationId: id,
       signal,
+      streaming,
       progress: this.#progress,
       checkpoint: transaction && ((run) => checkpoint(run, transaction)),
-    });
-    if (beginning.isOver) return run.result(run.messages);
+    }, beginning);
+    if (beginning.status !== undefined) return run.result(run.messages);
     let isSettled = false;
     try {
       let failure: { error: unknown } | undefined;
@@ -154,7 +155,7 @@ async function settle(
   if (failure === undefined && unsaved === undefined) return result;
   if (error instanceof Error) {
     // Also a fault that nobody thought of hands back what was paid for.
-    const { text } = run.progress;
+    const { text } = run.context.progress;
     Object.assign(error, {
       ...(run.hasResult && { result }),
       ...(text !== "" && { partialText: text }),

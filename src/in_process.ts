@@ -28,8 +28,10 @@ export interface InProcessToolCall {
   id?: string | undefined;
   /** The tool's name. */
   name: string;
-  /** The arguments, as an object or as JSON text. */
+  /** The arguments, as an object or as JSON text. @default {} */
   arguments?: Record<string, unknown> | string | undefined;
+  /** The same by the name that results have. */
+  args?: Record<string, unknown> | undefined;
 }
 
 /** What {@linkcode InProcessOptions.generate} gives: an answer, or tool calls. */
@@ -101,7 +103,7 @@ async function answer(
   if (typeof content !== "string" && !Array.isArray(toolCalls)) {
     throw new TypeError("generate must return { content } or { toolCalls }");
   }
-  const calls = (toolCalls ?? []).map(({ id, name, arguments: given = {} }) => ({
+  const calls = (toolCalls ?? []).map(({ id, name, args, arguments: given = args ?? {} }) => ({
     id,
     type: "function",
     function: { name, arguments: typeof given === "string" ? given : JSON.stringify(given) },

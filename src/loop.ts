@@ -19,8 +19,9 @@ import type { Completion } from "./wire/style.ts";
 /** Runs until the model has answered, a tool waits for a human, or the turns are used up. */
 export async function* loop(run: Run): AsyncGenerator<StreamEvent[], void> {
   if (run.round !== undefined) yield* runRound(run, run.round);
+  const { maxTurns, style } = run.context.settings;
   while (run.pending === undefined) {
-    if (run.turns >= run.settings.maxTurns) {
+    if (run.turns >= maxTurns) {
       run.limit = "maxTurns";
       return;
     }
@@ -29,8 +30,9 @@ export async function* loop(run: Run): AsyncGenerator<StreamEvent[], void> {
     if (calls.length > 0) {
       run.round = {
         answer: message,
-        style: run.settings.style,
+        style,
         calls,
+        toolkit: run.declared,
         outcomes: calls.map(() => undefined),
         turn: run.turns,
         isCut,
@@ -49,7 +51,7 @@ export async function* loop(run: Run): AsyncGenerator<StreamEvent[], void> {
 
 /** One answer of the model, with the hooks around it. */
 export async function* askModel(run: Run): AsyncGenerator<StreamEvent[], Completion> {
-  const { settings, signal, streaming, progress } = run;
+  const { settings, signal, streaming, progress } = run.context;
   const { model, hooks, emit } = settings;
   const body = await requestBody(run);
   const started = performance.now();
@@ -57,7 +59,7 @@ export async function* askModel(run: Run): AsyncGenerator<StreamEvent[], Complet
   const metric = { event: "llm", model } as const;
   try {
     answer = yield* traceChat(
-      run,
+      run.context,
       requestAnswer(settings, body, streaming, signal, progress),
     );
   } catch (error) {
@@ -79,28 +81,35 @@ export async function* askModel(run: Run): AsyncGenerator<StreamEvent[], Complet
 
 /** The text of the request: own keys, then `beforeLLM`, `requestParams`, `bodyTransform`. */
 async function requestBody(run: Run): Promise<string> {
-  const { settings, toolkit } = run;
+  const { settings, toolkit, signal, streaming } = run.context;
   const { style, model, maxTokens, hooks, requestParams, bodyTransform, systemPrompt } = settings;
   const own = systemPrompt || systemText(run.messages);
-  const prompt = await callHook("toolkit.prompt", () => toolkit.prompt(), undefined, run.signal);
+  const prompt = await callHook("toolkit.prompt", () => toolkit.prompt(), undefined, signal);
   let system = [own, prompt ?? ""].filter((text) => text !== "").join("\n\n");
-  let tools = toolkit.tools();
+  run.declared = toolkit;
   if (hooks.beforeLLM !== undefined) {
-    const event = { system, messages: [...run.messages], tools, model, turn: run.turns + 1 };
-    const changes = await callHook("beforeLLM", checked(hooks.beforeLLM), event, run.signal);
+    const event = {
+      system,
+      messages: [...run.messages],
+      tools: toolkit.tools(),
+      model,
+      turn: run.turns + 1,
+    };
+    const changes = await callHook("beforeLLM", checked(hooks.beforeLLM), event, signal);
     if (changes?.messages !== undefined) run.rewrite(changes.messages);
     system = changes?.system ?? system;
-    tools = changes?.tools?.slice() ?? tools;
+    if (changes?.tools !== undefined) run.declared = toolkitOf(changes.tools);
   }
   const messages = run.messages.slice(leadingSystem(run.messages));
-  const body = style.body({ model, system, messages, tools, maxTokens, stream: run.streaming });
+  const tools = run.declared.tools();
+  const body = style.body({ model, system, messages, tools, maxTokens, stream: streaming });
   Object.assign(body, requestParams);
   if (bodyTransform !== undefined) {
     // A copy: what is marked on it is not stored.
     const copy = JSON.parse(JSON.stringify(body));
     const transform = async (copy: Record<string, unknown>) =>
       wellFormedJson(await bodyTransform(copy) ?? copy);
-    return (await callHook("bodyTransform", transform, copy, run.signal))!;
+    return (await callHook("bodyTransform", transform, copy, signal))!;
   }
   return wellFormedJson(body);
 }

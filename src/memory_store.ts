@@ -4,7 +4,8 @@
  * @module
  */
 
-import { ConversationConflictError } from "./errors.ts";
+import { count } from "./checks.ts";
+import { ConversationConflictError, quote } from "./errors.ts";
 import { checkConversationId, copyMessages, equalMessages } from "./messages.ts";
 import type { ConversationInfo, ConversationStore, ListOptions, Message } from "./types.ts";
 
@@ -18,15 +19,16 @@ import type { ConversationInfo, ConversationStore, ListOptions, Message } from "
  * import { assertEquals } from "@std/assert";
  *
  * const store = new InMemoryConversationStore();
- * store.save("thread-1", [{ role: "user", content: "hello" }]);
- * assertEquals(store.get("thread-1")?.length, 1);
+ * await store.save("thread-1", [{ role: "user", content: "hello" }]);
+ * assertEquals((await store.get("thread-1"))?.length, 1);
  * ```
  */
 export class InMemoryConversationStore implements ConversationStore {
   readonly #conversations = new Map<string, { messages: readonly Message[]; updatedAt: number }>();
 
   /** A copy of the transcript kept under `id`; undefined if there is none. */
-  get(id: string): Message[] | undefined {
+  // deno-lint-ignore require-await -- as with every other store, what is wrong is a rejection
+  async get(id: string): Promise<Message[] | undefined> {
     checkConversationId(id);
     const kept = this.#conversations.get(id);
     return kept && copyMessages(kept.messages);
@@ -38,7 +40,8 @@ export class InMemoryConversationStore implements ConversationStore {
    * @throws {ConversationConflictError} if `base` is given and is not what is kept
    * @throws {TypeError} if a message is not JSON
    */
-  save(id: string, messages: readonly Message[], base?: readonly Message[]): void {
+  // deno-lint-ignore require-await
+  async save(id: string, messages: readonly Message[], base?: readonly Message[]): Promise<void> {
     checkConversationId(id);
     const kept = this.#conversations.get(id)?.messages;
     let isAppend = false;
@@ -54,14 +57,26 @@ export class InMemoryConversationStore implements ConversationStore {
   }
 
   /** Forgets a conversation; whether there was one. */
-  delete(id: string): boolean {
+  // deno-lint-ignore require-await
+  async delete(id: string): Promise<boolean> {
     checkConversationId(id);
     return this.#conversations.delete(id);
   }
 
-  /** Tells of the conversations, by id. */
-  async *list(options: ListOptions = {}): AsyncGenerator<ConversationInfo> {
-    const { prefix = "", limit = Infinity } = options;
+  /**
+   * Tells of the conversations, by id.
+   *
+   * @throws {TypeError | RangeError} at once, if an option is wrong
+   */
+  list(options: ListOptions = {}): AsyncGenerator<ConversationInfo> {
+    const { prefix = "" } = options;
+    if (typeof prefix !== "string" || !prefix.isWellFormed()) {
+      throw new TypeError(`prefix must be a well-formed string: ${quote(prefix)}`);
+    }
+    return this.#listed(prefix, count("limit", options.limit, 0, Number.MAX_SAFE_INTEGER));
+  }
+
+  async *#listed(prefix: string, limit: number): AsyncGenerator<ConversationInfo> {
     const ids = [...this.#conversations.keys()].filter((id) => id.startsWith(prefix)).sort();
     for (const id of ids.slice(0, limit)) {
       const kept = this.#conversations.get(id);

@@ -125,6 +125,9 @@ export function copyJson<Type extends object>(object: Type, name: string): Type 
 }
 
 function copyMessage(message: unknown, index: number): Message {
+  if (isPlainObject(message) && typeof message.role !== "string") {
+    throw new TypeError(`messages[${index}] must have a role: ${quote(message)}`);
+  }
   if (!isPlainObject(message)) {
     throw new TypeError(`messages[${index}] must be a plain object: ${quote(message)}`);
   }
@@ -153,10 +156,16 @@ function copyValue(value: unknown, depth: number): unknown {
       if (depth > MAX_DEPTH) throw new NotJson("nested too deep, or a cycle");
       if (Array.isArray(value)) return copyArray(value, depth + 1);
       if (isPlainObject(value)) return copyObject(value, depth + 1);
-      throw new NotJson(`a ${value.constructor?.name || "class instance"}, which JSON cannot hold`);
+      throw notJson(value.constructor?.name || "class instance");
+    case "undefined":
+      throw new NotJson("undefined, which JSON cannot hold");
     default:
-      throw new NotJson(`a ${typeof value}, which JSON cannot hold`);
+      throw notJson(typeof value);
   }
+}
+
+function notJson(kind: string): NotJson {
+  return new NotJson(`${/^[aeio]/i.test(kind) ? "an" : "a"} ${kind}, which JSON cannot hold`);
 }
 
 function copyArray(array: readonly unknown[], depth: number): unknown[] {

@@ -15,7 +15,10 @@ export type MetricEvent =
     promptTokens: number;
     completionTokens: number;
   }
-  /** A tool call. A suspension is no error: it has `pending: true`. */
+  /**
+   * A tool call. A suspension is no error: it has `pending: true`. The source of a tool that there is
+   * not is `unknown`.
+   */
   | { event: "tool"; tool: string; source: string; isError: boolean; ms: number; pending?: true }
   /** A run. */
   | {
@@ -80,7 +83,9 @@ export class Metrics {
       }
       observe(this.#llmSeconds, [model], ms / 1000);
     } else if (event.event === "tool") {
-      const { tool, source, isError, ms } = event;
+      const { source, isError, ms } = event;
+      // There is no end to the names that a model can make up: they are one label.
+      const tool = source === "unknown" ? "unknown" : event.tool;
       add(this.#toolCalls, [tool, source, String(isError)], 1);
       observe(this.#toolSeconds, [tool], ms / 1000);
     } else if (event.error !== undefined) add(this.#runErrors, [event.model], 1);

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { checkFunction, checkObject, count, optionalTime, time } from "./checks.ts";
 import { type Endpoint, endpointOf } from "./endpoint.ts";
 import { HookError, quote } from "./errors.ts";
 import type { Hooks } from "./hooks.ts";
@@ -30,28 +31,28 @@ export interface ClientOptions {
    * query.
    */
   baseUrl: string;
-  /** How the endpoint speaks. */
+  /** The wire style that the endpoint speaks. */
   style: StyleName;
   /** The model, as the endpoint names it; sent as it is. */
   model: string;
   /**
-   * The key.
+   * The API key.
    *
    * @default the environment variable that belongs to the host, read at the first request
    * (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `OPENROUTER_API_KEY`); none for any other host
    */
   apiKey?: string | undefined;
-  /** Headers of every request; null takes a default away. */
+  /** Headers of every request; null removes a default header. */
   headers?: Record<string, string | null | undefined> | undefined;
   /** The system prompt; never stored, so a new one takes effect with the next ask. */
   systemPrompt?: string | undefined;
   /** The tools of every run that is not given its own. */
   toolkit?: Toolkit | readonly Tool[] | undefined;
-  /** The most answers of the model in one run. @default 10 */
+  /** The most calls to the model in one run. @default 10 */
   maxTurns?: number | undefined;
   /**
-   * The most tokens of one answer, sent as `max_tokens`. For a model that wants another name use
-   * `requestParams: { max_completion_tokens }`.
+   * The maximum number of tokens of one answer, sent as `max_tokens`. For a model that wants another
+   * name use `requestParams: { max_completion_tokens }`.
    *
    * @default 4096 in the Anthropic style, which demands a limit
    */
@@ -69,7 +70,11 @@ export interface ClientOptions {
   hooks?: Hooks | undefined;
   /** Gets a human's answer for a suspended tool. Without it a suspension ends the run. */
   waitFor?: ((request: PendingRequest) => Awaitable<Answer>) | undefined;
-  /** Decides whether a failed request is sent again, within `retries`. @default as `retryable` says */
+  /**
+   * Decides whether a failed request is sent again, within `retries`. It may not be async.
+   *
+   * @default (info) => info.retryable ? "retry" : "fail"
+   */
   onError?: ((info: RequestErrorInfo) => "retry" | "fail") | undefined;
   /** Gets an event for each request, tool call and run. */
   onMetric?: ((event: MetricEvent) => void) | undefined;
@@ -78,28 +83,39 @@ export interface ClientOptions {
    * `trace.getTracer("my-app")` of `npm:@opentelemetry/api`.
    */
   tracer?: Tracer | undefined;
-  /** How often a failed request is sent again. @default 2 */
+  /** How many times a failed request is sent again, at most. @default 2 */
   retries?: number | undefined;
-  /** The upper bound of the first wait before that; it doubles with each one. @default 500 */
+  /**
+   * The upper bound of the first wait before a retry; it doubles with each one (full jitter).
+   *
+   * @default 500
+   */
   retryBaseMs?: number | undefined;
-  /** A longer wait than this, asked for by the provider, fails at once. @default 60_000 */
+  /**
+   * The longest wait before a retry. A request whose provider asks for a longer one fails at once.
+   *
+   * @default 60_000
+   */
   maxRetryDelayMs?: number | undefined;
   /** The longest time of a run. @default no limit */
   timeoutMs?: number | undefined;
   /** The longest time of one request, its answer included. @default no limit */
   requestTimeoutMs?: number | undefined;
   /**
-   * The longest silence of a stream, or of a plain answer once its headers are there. How long a plain
-   * answer is in the making is bounded by `requestTimeoutMs`.
+   * The longest silence of a stream, or of a plain answer once its headers have come. Until then only
+   * `requestTimeoutMs` bounds a plain request.
    *
    * @default 120_000
    */
   idleTimeoutMs?: number | undefined;
   /** The longest time of one tool call. @default no limit */
   toolTimeoutMs?: number | undefined;
-  /** More keys of the request's body; they win. `messages`, `tools` and `stream` are refused. */
+  /**
+   * More keys of the request's body, which override the client's. `messages`, `tools` and `stream` are
+   * refused.
+   */
   requestParams?: Record<string, unknown> | undefined;
-  /** Gets a copy of the whole body last, changes it or returns another one, which is sent. */
+  /** The last step before sending: gets a copy of the body, and changes it or returns another. */
   bodyTransform?:
     | ((body: Record<string, unknown>) => Awaitable<Record<string, unknown> | undefined | void>)
     | undefined;
@@ -224,51 +240,6 @@ function checkStore(store: unknown): void {
   if (typeof get !== "function" || typeof save !== "function") {
     throw new TypeError(`store must have get() and save(): ${quote(store)}`);
   }
-}
-
-/** @throws {TypeError} if `value` is given and no function */
-export function checkFunction(name: string, value: unknown): void {
-  if (value !== undefined && typeof value !== "function") {
-    throw new TypeError(`${name} must be a function: ${quote(value)}`);
-  }
-}
-
-/** @throws {TypeError} if `signal` is given and none */
-export function checkSignal(signal: unknown): void {
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new TypeError(`signal must be an AbortSignal: ${quote(signal)}`);
-  }
-}
-
-/** @throws {TypeError} if `value` is no object */
-export function checkObject(name: string, value: unknown): void {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new TypeError(`${name} must be an object: ${quote(value)}`);
-  }
-}
-
-function count(name: string, value: unknown, least: number, fallback?: number): number {
-  if (value === undefined && fallback !== undefined) return fallback;
-  if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${quote(value)}`);
-  if (!Number.isInteger(value) || value < least) {
-    throw new RangeError(`${name} must be a whole number from ${least}: ${value}`);
-  }
-  return value;
-}
-
-function time(name: string, value: unknown, least: number, fallback?: number): number {
-  if (value === undefined && fallback !== undefined) return fallback;
-  if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${quote(value)}`);
-  if (!(value >= least)) throw new RangeError(`${name} must be at least ${least}: ${value}`);
-  return value;
-}
-
-/** `Infinity` is no limit. */
-function optionalTime(name: string, value: unknown): number | undefined {
-  if (value === undefined) return undefined;
-  const ms = time(name, value, 0);
-  if (ms === 0) throw new RangeError(`${name} must be above 0: 0`);
-  return ms === Infinity ? undefined : ms;
 }
 
 /** The host's verdict; what it throws is a failure of the run. */

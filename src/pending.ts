@@ -4,6 +4,8 @@
  * @module
  */
 
+import { quote } from "./errors.ts";
+import { isPlainObject } from "./messages.ts";
 import type { PendingRequest, ToolResult } from "./types.ts";
 
 /** What {@linkcode pending} takes: a request whose id is made up unless given. */
@@ -16,6 +18,8 @@ export type PendingInit = Omit<PendingRequest, "id"> & {
  * The result of a tool that waits for a human. The run stops with `status: "pending"`, or goes on
  * with the answer of the client's `waitFor`.
  *
+ * @throws {TypeError} if the request is none that a human could answer
+ *
  * @example
  * ```ts
  * import { pending } from "@toolnexus/client";
@@ -26,12 +30,35 @@ export type PendingInit = Omit<PendingRequest, "id"> & {
  * ```
  */
 export function pending(request: PendingInit): ToolResult {
+  checkRequest(request);
   const id = request.id ?? `pnd-${crypto.randomUUID()}`;
   return {
     output: request.url === undefined ? request.prompt : `${request.prompt}\n${request.url}`,
     isError: false,
     metadata: { pending: { ...request, id } },
   };
+}
+
+/** @throws {TypeError} if a human could not answer it */
+function checkRequest({ kind, prompt, url, data, expiresAt }: PendingInit): void {
+  for (const [name, value] of Object.entries({ kind, prompt })) {
+    if (typeof value !== "string" || value === "") {
+      throw new TypeError(
+        `${name} of a pending request must be a non-empty string: ${quote(value)}`,
+      );
+    }
+  }
+  if (url !== undefined && (typeof url !== "string" || url === "")) {
+    throw new TypeError(`url of a pending request must be a non-empty string: ${quote(url)}`);
+  }
+  if (data !== undefined && !isPlainObject(data)) {
+    throw new TypeError(`data of a pending request must be an object: ${quote(data)}`);
+  }
+  if (expiresAt !== undefined && Number.isNaN(Date.parse(expiresAt))) {
+    throw new TypeError(
+      `expiresAt of a pending request must be an RFC 3339 date-time: ${quote(expiresAt)}`,
+    );
+  }
 }
 
 /**
@@ -55,4 +82,9 @@ export function authRequired(
 /** The request of a suspended tool's result; undefined for any other result. */
 export function pendingOf(result: ToolResult): PendingRequest | undefined {
   return result.metadata?.pending as PendingRequest | undefined;
+}
+
+/** Whether a value is a request, as far as that is needed to ask it and to match its answer. */
+export function isRequest(value: unknown): value is PendingRequest {
+  return isPlainObject(value) && typeof value.id === "string" && typeof value.prompt === "string";
 }

@@ -78,9 +78,14 @@ export async function takeTurn(place: Place, signal: AbortSignal): Promise<() =>
 
 /** Whether a place waits, in its own line or by an ask of its run, for one of `others`; or is one. */
 function waits(place: Place, others: ReadonlySet<Place>): boolean {
-  if (others.has(place)) return true;
-  if (place.before !== undefined && waits(place.before, others)) return true;
-  return [...place.inner].some((inner) => waits(inner, others));
+  if (others.size === 0) return false;
+  const waitedFor = new Set([place]);
+  for (const one of waitedFor) {
+    if (others.has(one)) return true;
+    if (one.before !== undefined) waitedFor.add(one.before);
+    for (const inner of one.inner) waitedFor.add(inner);
+  }
+  return false;
 }
 
 function outersOf(place: Place): Set<Place> {

@@ -24,7 +24,7 @@ export class RunStream implements AsyncIterable<StreamEvent> {
   /** What the next read throws, once. */
   #failure: { error: unknown } | undefined;
 
-  /** Use `client.stream()`. */
+  /** @internal Use `client.stream()`. */
   constructor(execution: Execution) {
     this.#execution = execution;
     this.#events = execution.events();

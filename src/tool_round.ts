@@ -7,11 +7,13 @@
 import { HookError, quote, reasonOf } from "./errors.ts";
 import { callHook } from "./hooks.ts";
 import { copyJson, equalJson, isPlainObject } from "./messages.ts";
-import { pendingOf } from "./pending.ts";
-import type { CallOutcome, Round, Run } from "./run.ts";
+import { isRequest, pendingOf } from "./pending.ts";
+import type { CallOutcome, Round } from "./round.ts";
+import type { Run, RunContext } from "./run.ts";
 import { abortable, Scope } from "./scope.ts";
 import { traceTool } from "./tracing.ts";
 import { resultOf } from "./tools/define_tool.ts";
+import { unknownTool } from "./tools/toolkit.ts";
 import { declined } from "./transcript/last_turn.ts";
 import { parseArguments } from "./transcript/read.ts";
 import type { Answer, PendingRequest, StreamEvent, ToolContext, ToolResult } from "./types.ts";
@@ -22,22 +24,20 @@ import type { CompletionCall } from "./wire/style.ts";
  * outcome is noted when it is there, so that a failure of one call loses no other's.
  */
 export async function* runRound(run: Run, round: Round): AsyncGenerator<StreamEvent[], void> {
-  if (
-    run.settings.checkpoint === "round" && !round.mustBeAnswered && run.checkpoint !== undefined
-  ) {
-    await run.checkpoint(run);
-  }
+  const { context } = run;
+  const checkpoint = context.settings.checkpoint === "round" ? context.checkpoint : undefined;
+  if (!round.mustBeAnswered) await checkpoint?.(run);
   const open = [...round.calls.keys()].filter((index) => round.outcomes[index] === undefined);
   yield open.map((index) => {
-    const { id, name, arguments: raw } = round.calls[index]!;
-    return { type: "tool_call", id, name, args: parseArguments(raw) ?? {} };
+    const { id, name } = round.calls[index]!;
+    return { type: "tool_call", id, name, args: ownArguments(round.calls[index]!) ?? {} };
   });
   const ended: number[] = [];
   let left = open.length;
   let failure: { error: unknown } | undefined;
   let wake = () => {};
   for (const index of open) {
-    traceTool(run, round.calls[index]!, () => runCall(run, round, index)).then(
+    traceTool(context, round.calls[index]!, () => runCall(context, round, index)).then(
       (outcome) => void (round.outcomes[index] = outcome),
       (error) => void (failure ??= { error }),
     ).then(() => {
@@ -54,7 +54,7 @@ export async function* runRound(run: Run, round: Round): AsyncGenerator<StreamEv
   if (failure !== undefined) throw failure.error;
   run.closeRound(round);
   if (run.pending !== undefined) yield [{ type: "pending", request: run.pending }];
-  else if (run.settings.checkpoint === "round") await run.checkpoint?.(run);
+  else await checkpoint?.(run);
 }
 
 function resultEvent(round: Round, index: number): StreamEvent[] {
@@ -65,15 +65,15 @@ function resultEvent(round: Round, index: number): StreamEvent[] {
   return [{ type: "tool_result", id, name, output, isError }];
 }
 
-async function runCall(run: Run, round: Round, index: number): Promise<CallOutcome> {
+async function runCall(run: RunContext, round: Round, index: number): Promise<CallOutcome> {
   const call = round.calls[index]!;
   const { name } = call;
   const started = performance.now();
-  const tool = run.toolkit.get(name);
+  const tool = round.toolkit.get(name);
   let outcome: CallOutcome;
   const args = argumentsOf(round, index);
   if (tool === undefined) {
-    outcome = { args: args ?? {}, result: failed(`unknown tool: ${name}`) };
+    outcome = { args: args ?? {}, result: unknownTool(name) };
   } else if (args === undefined) {
     const raw = typeof call.arguments === "string" ? call.arguments : quote(call.arguments);
     outcome = {
@@ -84,9 +84,8 @@ async function runCall(run: Run, round: Round, index: number): Promise<CallOutco
   const isPending = outcome.pending !== undefined;
   run.settings.emit({
     event: "tool",
-    // A name that the model made up is no label: there is no end to them.
-    tool: tool === undefined ? "unknown" : name,
-    source: tool?.source ?? "custom",
+    tool: name,
+    source: tool?.source ?? "unknown",
     isError: outcome.result.isError && !isPending,
     ms: performance.now() - started,
     ...(isPending && { pending: true }),
@@ -99,21 +98,31 @@ async function runCall(run: Run, round: Round, index: number): Promise<CallOutco
  * call of an answer that was cut are none that the model chose.
  */
 function argumentsOf(round: Round, index: number): Record<string, unknown> | undefined {
-  const args = parseArguments(round.calls[index]!.arguments);
+  const args = ownArguments(round.calls[index]!);
   if (args === undefined || !round.isCut || index < round.calls.length - 1) return args;
   return Object.keys(args).length === 0 ? undefined : args;
 }
 
+/** A copy of a call's arguments: what becomes of it must not change the transcript. */
+function ownArguments({ arguments: raw }: CompletionCall): Record<string, unknown> | undefined {
+  const args = parseArguments(raw);
+  try {
+    return args && copyJson(args, "arguments");
+  } catch {
+    return undefined; // nested deeper than anything that a tool asks for
+  }
+}
+
 /** The call with the hooks around it, and the human's answer where the tool waits for one. */
 async function executed(
-  run: Run,
+  run: RunContext,
   round: Round,
   call: CompletionCall,
   given: Record<string, unknown>,
 ): Promise<CallOutcome> {
   const { signal, settings: { hooks } } = run;
   const { id, name } = call;
-  const event = { name, args: given, id, turn: round.turn };
+  const event = { name, args: copyJson(given, "arguments"), id, turn: round.turn };
   const { approval } = round;
   let args = given;
   let result: ToolResult;
@@ -124,6 +133,12 @@ async function executed(
     result = await answered(request, answer, () => execute(run, round, call, args, answer));
   } else {
     const changes = await callHook("beforeTool", hooks.beforeTool, event, signal);
+    if (changes?.args !== undefined && !isPlainObject(changes.args)) {
+      throw new HookError(
+        "beforeTool",
+        new TypeError(`args must be an object: ${quote(changes.args)}`),
+      );
+    }
     args = changes?.args ?? given;
     result = changes?.result === undefined
       ? await execute(run, round, call, args)
@@ -177,14 +192,14 @@ function isExpired({ expiresAt }: PendingRequest): boolean {
 
 /** The tool itself, within its time. */
 async function execute(
-  run: Run,
+  run: RunContext,
   round: Round,
   { id, name }: CompletionCall,
   args: Record<string, unknown>,
   answer?: Answer,
 ): Promise<ToolResult> {
   run.signal.throwIfAborted();
-  const timeoutMs = run.toolkit.get(name)?.timeoutMs ?? run.settings.toolTimeoutMs;
+  const timeoutMs = round.toolkit.get(name)?.timeoutMs ?? run.settings.toolTimeoutMs;
   using scope = timeoutMs === undefined ? undefined : new Scope(run.signal);
   const late = `timed out after ${timeoutMs} ms`;
   scope?.limit(timeoutMs, () => new DOMException(late, "TimeoutError"));
@@ -198,7 +213,8 @@ async function execute(
     ...(timeoutMs !== undefined && { timeoutMs }),
   };
   try {
-    return await abortable(run.toolkit.execute(name, args, context), signal);
+    // Each run gets its own: a tool may change what it is given.
+    return await abortable(round.toolkit.execute(name, copyOf(args), context), signal);
   } catch (error) {
     if (run.signal.aborted) throw run.signal.reason;
     return failed(reasonOf(error));
@@ -218,21 +234,23 @@ function openRequest(
 ): PendingRequest | undefined {
   const request: unknown = pendingOf(result);
   if (request === undefined) return undefined;
-  if (
-    !isPlainObject(request) || typeof request.id !== "string" || typeof request.prompt !== "string"
-  ) {
-    throw new TypeError("it needs an id and a prompt");
-  }
+  if (!isRequest(request)) throw new TypeError("it needs an id and a prompt");
   if (request.data !== undefined && !isPlainObject(request.data)) {
     throw new TypeError("its data must be an object");
   }
   const { toolArgs: _, ...data } = request.data ?? {};
   const isChanged = !equalJson(args, parseArguments(call.arguments));
   const stamp = { toolCallId: call.id, ...(isChanged && { toolArgs: args }) };
-  return copyJson(
-    { ...request, data: { ...data, ...stamp } },
-    "request",
-  ) as unknown as PendingRequest;
+  return copyJson({ ...request, data: { ...data, ...stamp } }, "request");
+}
+
+/** A copy, if it is JSON; what a hook made need not be. */
+function copyOf(args: Record<string, unknown>): Record<string, unknown> {
+  try {
+    return copyJson(args, "arguments");
+  } catch {
+    return args;
+  }
 }
 
 function argumentsOfRequest({ data }: PendingRequest): Record<string, unknown> | undefined {

@@ -10,11 +10,12 @@
 
 import { asyncHooks } from "./async_hooks.ts";
 import { ProviderError, ToolnexusError } from "./errors.ts";
+import { objectOf } from "./json.ts";
 import type { Settings } from "./options.ts";
-import type { CallOutcome } from "./run.ts";
+import type { CallOutcome } from "./round.ts";
 import type { SpanAttributes, Tracer, TracerSpan } from "./tracer.ts";
 import type { RunResult, StreamEvent, Usage } from "./types.ts";
-import { type Completion, type CompletionCall, objectOf } from "./wire/style.ts";
+import type { Completion, CompletionCall } from "./wire/style.ts";
 
 /** Kinds of spans, and the status of a failed one. */
 const INTERNAL = 0, CLIENT = 2, ERROR = 2;

@@ -161,7 +161,8 @@ export class Transaction {
 }
 
 function isTranscript(value: unknown): value is readonly Message[] {
-  return Array.isArray(value) && value.every(isPlainObject);
+  return Array.isArray(value) &&
+    value.every((message) => isPlainObject(message) && typeof message.role === "string");
 }
 
 /** A store that tells its failures in this client's terms is not told again. */

@@ -4,14 +4,16 @@
  * @module
  */
 
+import { checkSignal } from "./checks.ts";
 import { quote } from "./errors.ts";
 import { askModel } from "./loop.ts";
 import { copyMessages, isPlainObject } from "./messages.ts";
-import { type CallOptions, checkSignal, type Settings } from "./options.ts";
+import type { CallOptions, Settings } from "./options.ts";
 import { Run } from "./run.ts";
 import { runScope } from "./run_scope.ts";
 import { Toolkit, toolkitOf } from "./tools/toolkit.ts";
 import { closedTranscript } from "./transaction.ts";
+import { argumentsText } from "./transcript/read.ts";
 import { leadingSystem } from "./transcript/system.ts";
 import type { JsonSchema, Message, Tool, Usage } from "./types.ts";
 
@@ -41,13 +43,13 @@ export interface TranslateRequest extends Pick<CallOptions, "signal"> {
   messages: readonly Message[];
   /** Tools that the model may call; they are declared and never run. @default no tools */
   toolkit?: Toolkit | readonly Tool[] | undefined;
-  /** More tools, declared in the OpenAI shape. @default [] */
+  /** More tools, declared in the OpenAI shape; before those of the toolkit's by name. @default [] */
   tools?: readonly ToolDeclaration[] | undefined;
   /** Whether the model must call a tool, or which. @default the provider's: `auto` */
   toolChoice?: ToolChoice | undefined;
   /** The system prompt. @default the transcript's, else the client's */
   system?: string | undefined;
-  /** The most tokens of the answer. @default the client's */
+  /** The maximum number of tokens of the answer. @default the client's */
   maxTokens?: number | undefined;
 }
 
@@ -85,8 +87,11 @@ export async function translate(
   checkSignal(signal);
   checkToolChoice(toolChoice);
   const { style } = settings;
+  if (!Array.isArray(tools)) throw new TypeError(`tools must be an array: ${quote(tools)}`);
+  const ofRequest = tools.map(declaredTool);
+  const isDeclared = ({ name }: Tool) => ofRequest.some((tool) => tool.name === name);
   const declared = new Toolkit({
-    tools: [...toolkitOf(toolkit).tools(), ...tools.map(declaredTool)],
+    tools: [...toolkitOf(toolkit).tools().filter((tool) => !isDeclared(tool)), ...ofRequest],
   });
   using scope = runScope(signal, settings.timeoutMs);
   const run = new Run({
@@ -107,13 +112,11 @@ export async function translate(
       },
     },
     toolkit: declared,
-    history: closedTranscript(messages, style.name).messages,
-    prompt: [],
     conversationId: undefined,
     signal: scope.signal,
     streaming: false,
     progress: { text: "" },
-  });
+  }, { history: closedTranscript(messages, style.name).messages, prompt: [] });
   const events = askModel(run);
   for (;;) {
     const step = await events.next();
@@ -124,7 +127,7 @@ export async function translate(
       toolCalls: calls.map(({ id, name, arguments: given }) => ({
         id,
         name,
-        arguments: typeof given === "string" ? given : JSON.stringify(given ?? {}),
+        arguments: argumentsText(given ?? {}),
       })),
       finishReason: calls.length > 0 ? "tool_calls" : FINISH_REASONS[finishReason] ?? "stop",
       usage,

@@ -137,13 +137,13 @@ export interface ToolCallRecord {
 export interface RepairReport {
   /** Ids of calls that had no result and got one. */
   closedCalls: string[];
-  /** Ids named by results that belonged to no call and were dropped. */
+  /** Ids of results that belonged to no call and were dropped. */
   droppedResults: string[];
 }
 
 /** The outcome of a run. */
 export interface RunResult {
-  /** The text of the last answer. */
+  /** The text of the last answer, with what was said before the model paused. */
   text: string;
   /** The whole transcript: history, prompt, tool rounds, answer. */
   messages: Message[];
@@ -157,7 +157,7 @@ export interface RunResult {
   usage: Usage;
   /** The model that was asked. */
   model: string;
-  /** Why the model stopped, in the provider's word; `unknown` where it gave none. */
+  /** Why the model stopped, as the provider named it; `unknown` where it gave no reason. */
   finishReason: string;
   /**
    * `done`: the model gave its answer. `pending`: a tool waits for a human, see `pending`.

@@ -41,7 +41,7 @@ for (const style of STYLES) {
       style === "anthropic" ? ["Be brief", "Be kind", undefined] : [["Be brief"], ["Be kind"], []],
     );
     assertEquals(
-      store.get("a")!.map(({ role }) => role),
+      (await store.get("a"))!.map(({ role }) => role),
       Array(3).fill(["user", "assistant"]).flat(),
     );
   });
@@ -49,7 +49,7 @@ for (const style of STYLES) {
   Deno.test(`a seeded system message stays and is sent while the client has none (${style})`, async () => {
     await using server = stubLlm(() => "ok");
     const store = new InMemoryConversationStore();
-    store.save("a", [{ role: "system", content: "You are a pirate" }]);
+    await store.save("a", [{ role: "system", content: "You are a pirate" }]);
     await clientOf(server, { style, store }).ask("hi", { id: "a" });
     await clientOf(server, { style, store, systemPrompt: "You are a poet" }).ask("hi", { id: "a" });
     const system = server.requests.map(({ body }) =>
@@ -58,8 +58,8 @@ for (const style of STYLES) {
         : body.messages.filter(({ role }) => role === "system").map(({ content }) => content)
     );
     assertEquals(system, [["You are a pirate"], ["You are a poet"]]);
-    assertEquals(lines(store.get("a"))[0], "system: You are a pirate");
-    assertEquals(store.get("a")!.length, 5);
+    assertEquals(lines(await store.get("a"))[0], "system: You are a pirate");
+    assertEquals((await store.get("a"))!.length, 5);
   });
 
   Deno.test(`maxTurns stops the run as incomplete, on a whole round (${style})`, async () => {

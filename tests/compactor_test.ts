@@ -381,7 +381,7 @@ Deno.test("a compaction that cannot be saved leaves the old transcript whole", a
     store: flakyStore(store, { save: [new Error("disk full")] }),
   });
   const error = await assertRejects(() => failing.ask("c", { id: "a" }), StoreError);
-  assertEquals(lines(store.get("a")), ["user: a", "assistant: A", "user: b", "assistant: B"]);
+  assertEquals(lines(await store.get("a")), ["user: a", "assistant: A", "user: b", "assistant: B"]);
   assertEquals([error.result?.text, error.result?.messages.length], ["C", 3]);
 });
 

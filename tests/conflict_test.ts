@@ -89,13 +89,13 @@ Deno.test("a first turn of someone else's on a new id is kept too", async () => 
 Deno.test("a conversation that was deleted meanwhile begins with this turn", async () => {
   await using server = stubLlm(["ok"]);
   const store = new InMemoryConversationStore();
-  store.save("a", NOTE);
+  await store.save("a", NOTE);
   const contested = flakyStore(store, (operation) => {
     if (operation === "save" && server.requests.length === 1) store.delete("a");
     return "ok";
   });
   await clientOf(server, { store: contested }).ask("go", { id: "a" });
-  assertEquals(lines(store.get("a")), ["user: go", "assistant: ok"]);
+  assertEquals(lines(await store.get("a")), ["user: go", "assistant: ok"]);
 });
 
 Deno.test("many writers of one store that do not know of each other lose nothing", async () => {
@@ -107,7 +107,7 @@ Deno.test("many writers of one store that do not know of each other lose nothing
     const store = flakyStore(kept, () => ({ delay: Math.random() * 3 }));
     return clientOf(server, { store }).ask(prompt, { id: "a" });
   }));
-  const told = lines(kept.get("a"));
+  const told = lines(await kept.get("a"));
   assertEquals(told.length, 32);
   for (let index = 0; index < 32; index += 2) {
     assertEquals(told[index + 1], told[index]!.replace("user: ", "assistant: re "));
@@ -160,7 +160,7 @@ Deno.test("a conflict of another copy of this package is one too", async () => {
   const ask = (store: ConversationStore) =>
     throughTime(time, clientOfFetch(() => answerOf("ok"), { store }).ask("go", { id: "a" }));
   await ask(flakyStore(kept, { save: [conflict(), "ok"] }));
-  assertEquals(lines(kept.get("a")), ["user: go", "assistant: ok"]);
+  assertEquals(lines(await kept.get("a")), ["user: go", "assistant: ok"]);
   // One that lasts has the result on it all the same.
   const stubborn = flakyStore(kept, (operation) => operation === "save" ? conflict() : "ok");
   const error = await assertRejects(() => ask(stubborn));
@@ -336,7 +336,7 @@ for (const ids of ["ids of their own", "the same ids"]) {
       const toolkit = [toolOf("pay", () => `${prompt} paid`)];
       return clientOf(server, { store, toolkit, checkpoint: "round" }).ask(prompt, { id: "a" });
     }));
-    const told = lines(kept.get("a"));
+    const told = lines(await kept.get("a"));
     const turn = (prompt: string) => [
       `user: ${prompt}`,
       "assistant: [pay]",

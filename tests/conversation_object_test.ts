@@ -1,7 +1,8 @@
 /** `client.conversation()`: a conversation that lives on an object. */
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { type Message, ProviderError, RunAbortedError } from "../mod.ts";
+import { type Message, ProviderError, RunAbortedError, StaleAnswerError } from "../mod.ts";
 import { stubLlm } from "../src/testing/mod.ts";
+import { asking, yesTo } from "./approval_kit.ts";
 import { calling, clientOf, eventsOf, lines, readUntil, textOf, toolOf } from "./client_kit.ts";
 
 Deno.test("send() and stream() go on from each other, and nothing is in the client's store", async () => {
@@ -93,6 +94,53 @@ Deno.test("leaving a stream keeps what was said", async () => {
   const conversation = clientOf(server).conversation();
   await readUntil(conversation.stream("hi"), (event) => event.type === "text");
   assertEquals(lines(conversation.messages), ["user: hi", "assistant: Hell"]);
+});
+
+for (const way of ["resume", "resumeStream"] as const) {
+  Deno.test(`${way}() goes on with the answer that a tool waits for, and the object keeps it`, async () => {
+    await using server = stubLlm([calling("pay"), "Paid.", "Bye."]);
+    const pay = asking("pay");
+    const conversation = clientOf(server).conversation({ toolkit: [pay] });
+    const suspended = await conversation.send("pay");
+    const answer = yesTo(suspended);
+    const { text } = way === "resume"
+      ? await conversation.resume({ answer })
+      : await conversation.resumeStream({ answer }).result;
+    assertEquals([text, pay.runs.length], ["Paid.", 1]);
+    await conversation.send("thanks");
+    assertEquals(lines(conversation.messages), [
+      "user: pay",
+      "assistant: [pay]",
+      "tool: pay done",
+      "assistant: Paid.",
+      "user: thanks",
+      "assistant: Bye.",
+    ]);
+  });
+
+  Deno.test(`${way}() goes on where a turn was interrupted, and says when there is nothing`, async () => {
+    await using server = stubLlm([calling("pay"), { status: 500 }, "Paid."]);
+    const conversation = clientOf(server).conversation({ toolkit: [toolOf("pay")] });
+    const go = () => way === "resume" ? conversation.resume() : conversation.resumeStream().result;
+    await assertRejects(go, StaleAnswerError);
+    await assertRejects(() => conversation.send("pay"), ProviderError);
+    assertEquals((await go()).text, "Paid.");
+    assertEquals(lines(conversation.messages).at(-1), "assistant: Paid.");
+    // A turn that is finished gives its answer again, and nobody is asked.
+    assertEquals([(await go()).text, server.requests.length], ["Paid.", 3]);
+  });
+}
+
+Deno.test("resume() tells onText, hears its signal, and refuses an answer that is none", async () => {
+  await using server = stubLlm([calling("pay"), "Paid."]);
+  const conversation = clientOf(server).conversation({ toolkit: [asking("pay")] });
+  const answer = yesTo(await conversation.send("pay"));
+  const signal = AbortSignal.abort();
+  await assertRejects(() => conversation.resume({ answer, signal }), RunAbortedError);
+  await assertRejects(() => conversation.resume({ answer: "yes" as never }), TypeError, "answer");
+  let text = "";
+  await conversation.resume({ answer, onText: (delta) => text += delta });
+  assertEquals(text, "Paid.");
 });
 
 Deno.test("onText, and a signal of the call or of the conversation", async () => {

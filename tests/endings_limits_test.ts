@@ -84,7 +84,7 @@ Deno.test("timeoutMs counts the wait for the conversation's turn", async () => {
   assertEquals((await second).code, "timeout");
   gate.resolve(answerOf("ok"));
   await first;
-  assertEquals(lines(store.get("a")), ["user: 1", "assistant: ok"]);
+  assertEquals(lines(await store.get("a")), ["user: 1", "assistant: ok"]);
 });
 
 Deno.test("timeoutMs ends a run whose tool hears nothing", async () => {
@@ -386,7 +386,7 @@ Deno.test("a save that was made and not confirmed is not made twice", async () =
   const client = clientOf(server, { store });
   await assertRejects(() => client.ask("go", { id: "a" }), StoreError);
   await client.ask("more", { id: "a" });
-  assertEquals(lines(kept.get("a")), [
+  assertEquals(lines(await kept.get("a")), [
     "user: go",
     "assistant: Hello",
     "user: more",

@@ -335,3 +335,41 @@ Deno.test("what a failed turn kept is what the next ask goes on from", async () 
     "assistant: Paid",
   ]);
 });
+
+for (const way of ["run", "stream"] as const) {
+  Deno.test(`abort in the very tick of the response, or of its first byte: ended at once (${way})`, async () => {
+    for (let ticks = 0; ticks < 20; ticks++) {
+      const controller = new AbortController();
+      // A fetch of one's own may know nothing of signals, and this body has no end.
+      const client = clientOfFetch(async () => {
+        (async () => {
+          for (let tick = 0; tick < ticks; tick++) await undefined;
+          controller.abort();
+        })();
+        return await Promise.resolve(new Response(new ReadableStream({ type: "bytes" })));
+      }, { idleTimeoutMs: 1000 });
+      const { signal } = controller;
+      const go = way === "run"
+        ? client.run("go", { signal })
+        : client.stream("go", { signal }).result;
+      assertEquals((await assertRejects(() => go, RunAbortedError)).code, "aborted");
+    }
+  });
+}
+
+Deno.test("abort while a plain answer is read: its body is let go, whoever fetched it", async () => {
+  const controller = new AbortController();
+  const read = Promise.withResolvers<void>(), cancelled = Promise.withResolvers<void>();
+  const client = clientOfFetch(() => {
+    const body = new ReadableStream({
+      pull: () => read.resolve(),
+      cancel: () => cancelled.resolve(),
+    }, { highWaterMark: 0 });
+    return new Response(body, { headers: { "content-length": "50" } });
+  });
+  const asking = client.run("go", { signal: controller.signal });
+  await read.promise;
+  controller.abort();
+  await assertRejects(() => asking, RunAbortedError);
+  await cancelled.promise;
+});

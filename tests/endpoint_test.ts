@@ -64,6 +64,7 @@ Deno.test("the headers of each style, with and without a key", async () => {
     "x-api-key": KEY,
   });
   assertEquals(await headers({ apiKey: "" }), json);
+  assertEquals(await headers({ apiKey: " " }), json);
 });
 
 Deno.test("headers of one's own: added, replaced whatever their case, taken away by null", async () => {
@@ -147,6 +148,8 @@ Deno.test("no other host gets a key, also one that looks like it", async () => {
     "https://evil.test/api.openai.com/v1",
     "https://openai.com/v1",
     "https://evil-openrouter.ai/v1",
+    "https://constructor/v1",
+    "https://__proto__/v1",
   ];
   await Promise.all(hosts.map(async (baseUrl) => {
     const headers = await inProcess({ style: "openai", baseUrl }, ["--allow-env"]);
@@ -247,6 +250,14 @@ for (const [carrier, optionsOf] of Object.entries(CARRIERS)) {
     assertHidden(client.metrics());
   });
 }
+
+Deno.test("a key that begins with the value of a header is hidden whole", async () => {
+  const apiKey = "acme-team-0123456789abcdef";
+  await using server = stubLlm([{ status: 401, body: `bad key ${apiKey} of acme-team` }]);
+  const client = clientOf(server, { apiKey, headers: { "x-team": "acme-team" } });
+  const error = await assertRejects(() => client.run("go"), ProviderError);
+  assertEquals(error.message, "LLM 401: bad key [redacted] of [redacted]");
+});
 
 Deno.test("a wrong base URL is named without its key", () => {
   for (

@@ -2,10 +2,14 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import {
   type BeforeLLMEvent,
+  type Client,
+  type ClientOptions,
+  createToolkit,
   HookError,
   type Hooks,
   InMemoryConversationStore,
   type Message,
+  type ToolSourceProvider,
 } from "../mod.ts";
 import { type StubLlm, stubLlm } from "../src/testing/mod.ts";
 import { calling, clientOf, eventsOf, lines, toolOf } from "./client_kit.ts";
@@ -82,7 +86,10 @@ Deno.test("beforeLLM takes prompt and tools away", async () => {
 Deno.test("a rewritten transcript is sent, goes on, and is what is saved", async () => {
   await using server = stubLlm([calling("pay"), "done", "more"]);
   const store = new InMemoryConversationStore();
-  store.save("a", [{ role: "user", content: "old" }, { role: "assistant", content: "older" }]);
+  await store.save("a", [{ role: "user", content: "old" }, {
+    role: "assistant",
+    content: "older",
+  }]);
   const summary: Message = { role: "user", content: "[summary]" };
   const client = clientOf(server, {
     store,
@@ -101,9 +108,9 @@ Deno.test("a rewritten transcript is sent, goes on, and is what is saved", async
     "assistant: done",
   ];
   assertEquals(lines(server.requests[1]!.body.messages), told.slice(0, 4));
-  assertEquals([lines(messages), lines(store.get("a"))], [told, told]);
+  assertEquals([lines(messages), lines(await store.get("a"))], [told, told]);
   await client.ask("more", { id: "a" });
-  assertEquals(lines(store.get("a")), [...told, "user: more", "assistant: more"]);
+  assertEquals(lines(await store.get("a")), [...told, "user: more", "assistant: more"]);
 });
 
 for (const style of ["openai", "anthropic"] as const) {
@@ -135,7 +142,7 @@ Deno.test("a hook that works on what it is given, in place, loses no turn", asyn
     },
   });
   for (const prompt of ["1", "2", "3"]) await client.ask(prompt, { id: "a" });
-  const told = lines(store.get("a"));
+  const told = lines(await store.get("a"));
   assertEquals(told.filter((line) => line.startsWith("user")), ["user: 1", "user: 2", "user: 3"]);
 });
 
@@ -224,6 +231,26 @@ Deno.test("a hook's result is taken like a tool's: the model always gets a text"
   }
 });
 
+Deno.test("afterTool throws for a call that has run: the model is told, so nothing is paid twice", async () => {
+  await using server = stubLlm([calling("pay"), "Let me check first"]);
+  let paid = 0;
+  const hooks: Hooks = {
+    afterTool: () => {
+      throw new Error("the log server is down");
+    },
+  };
+  const client = clientOf(server, { toolkit: [toolOf("pay", () => ++paid)], hooks });
+  const error = await assertRejects(() => client.ask("pay", { id: "a" }), HookError);
+  assertEquals([paid, error.result?.toolCalls.length], [1, 1]);
+  await client.ask("well?", { id: "a" });
+  assertEquals(lines(server.requests[1]!.body.messages), [
+    "user: pay",
+    "assistant: [pay]",
+    "tool: interrupted: may or may not have run",
+    "user: well?",
+  ]);
+});
+
 Deno.test("hooks see errors of tools too, and may mend them", async () => {
   await using server = stubLlm([calling("broken"), "done"]);
   const client = clientOf(server, {
@@ -304,3 +331,52 @@ Deno.test("whoever watches by onMetric cannot end a run", async () => {
   assertEquals((await client.run("go")).text, "done");
   assertEquals(seen, ["llm", "tool", "llm", "run"]);
 });
+
+/** Things that hooks and sources get wrong in the second round, each with who is named for it. */
+const mistakes: Record<string, Partial<ClientOptions>> = {
+  "hook beforeLLM failed: toolkit must be": wrongHooks("beforeLLM", { tools: {} }),
+  "hook beforeLLM failed: system must be a string": wrongHooks("beforeLLM", { system: 5 }),
+  "hook beforeTool failed": wrongHooks("beforeTool", { result: { money: 5n } }),
+  "hook afterTool failed": wrongHooks("afterTool", { result: { money: 5n } }),
+  "hook bodyTransform failed": {
+    bodyTransform: (body) => isSecond(body.messages as Message[]) ? { ...body, seed: 5n } : body,
+  },
+};
+
+function wrongHooks(name: keyof Hooks, wrong: unknown): Partial<ClientOptions> {
+  return { hooks: { [name]: ({ turn }: { turn: number }) => turn === 2 ? wrong : undefined } };
+}
+
+function isSecond(messages: readonly Message[]): boolean {
+  return messages.some(({ role }) => role === "tool");
+}
+
+for (const [says, options] of Object.entries(mistakes)) {
+  Deno.test(`${says}: what was paid for before is kept and handed back`, async () => {
+    await using server = stubLlm(() => calling("pay"));
+    const client = clientOf(server, { toolkit: [toolOf("pay")], ...options });
+    await assertRoundIsKept(client, says);
+  });
+}
+
+Deno.test("so it is where a source cannot tell its prompt", async () => {
+  await using server = stubLlm(() => calling("pay"));
+  let prompts = 0;
+  const skills: ToolSourceProvider = {
+    tools: () => [],
+    prompt: () => {
+      if (++prompts === 2) throw new Error("the skills are gone");
+      return "";
+    },
+  };
+  const toolkit = createToolkit({ tools: [toolOf("pay")], sources: [skills] });
+  await assertRoundIsKept(clientOf(server, { toolkit }), "the skills are gone");
+});
+
+/** Fails unless the second round of an ask fails as told, and the first one is kept. */
+async function assertRoundIsKept(client: Client, says: string): Promise<void> {
+  const error = await assertRejects(() => client.ask("go", { id: "a" }), HookError, says);
+  const round = ["user: go", "assistant: [pay]", "tool: pay ran"];
+  assertEquals(lines(error.result?.messages).slice(0, 3), round);
+  assertEquals(lines(await client.conversationStore().get("a")).slice(0, 3), round);
+}

@@ -179,6 +179,10 @@ Deno.test("an argument cannot leave its path segment, whatever it is", async () 
     ["@evil.test", "/files/%40evil.test/meta"],
     ["\r\nHost: evil.test", "/files/%0D%0AHost%3A%20evil.test/meta"],
     ["...", "/files/.../meta"],
+    ["../etc", "/files/..%2Fetc/meta"],
+    ["..\\x", "/files/..%5Cx/meta"],
+    ["%2e%2e", "/files/%252e%252e/meta"],
+    ["..%2fadmin", "/files/..%252fadmin/meta"],
     ["v1.2", "/files/v1.2/meta"],
     ["\ud800", "/files/%EF%BF%BD/meta"],
     [["a", "b"], "/files/a%2Cb/meta"],
@@ -187,7 +191,7 @@ Deno.test("an argument cannot leave its path segment, whatever it is", async () 
   ];
   for (const [name] of kept) await tool.execute({ name });
   assertEquals(server.seen.map(({ path }) => path), kept.map(([, path]) => path));
-  for (const name of [".", "..", "../etc", "a/../..", "..\\x", "%2e%2e", ".%2E/x", "..%2fadmin"]) {
+  for (const name of [".", ".."]) {
     const { output, isError } = await tool.execute({ name });
     assertEquals([output, isError], ["argument name must not lead to another path", true], name);
   }
@@ -513,7 +517,8 @@ Deno.test("an HTTP tool can need approval", async () => {
 
 Deno.test("a wrong definition is told at once, without header values", () => {
   const right = { name: "t", description: "", method: "GET", url: "http://api.test/{id}" };
-  const id = { type: "object", properties: { id: { type: "string" } } } as const;
+  const properties = { id: { type: "string" } };
+  const id = { type: "object", properties, additionalProperties: false } as const;
   const wrong: [Record<string, unknown>, typeof TypeError | typeof RangeError, string][] = [
     [{ url: "api.test/x" }, TypeError, 'url must be an http or https URL: "api.test/x"'],
     [{ url: "file:///etc/passwd" }, TypeError, "url must be an http or https URL"],

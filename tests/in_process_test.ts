@@ -134,3 +134,37 @@ Deno.test("a function that hears nothing of an abort does not keep the run from 
   await assertRejects(() => client.run("Hi", { signal: controller.signal }), RunAbortedError);
   assert(signal?.aborted);
 });
+
+Deno.test("retries that are undefined are those that were left out", async () => {
+  let calls = 0;
+  const client = createInProcessClient({
+    model: "m",
+    retries: undefined,
+    retryBaseMs: 0,
+    generate: () => {
+      calls++;
+      throw new Error("no");
+    },
+  });
+  await assertRejects(() => client.run("Hi"), ProviderError);
+  assertEquals(calls, 1);
+});
+
+Deno.test("a function that gives nothing is told what it must give", async () => {
+  for (const nothing of [undefined, null]) {
+    const generate = () => nothing as unknown as InProcessResponse;
+    const client = createInProcessClient({ model: "m", generate });
+    await assertRejects(() => client.run("Hi"), ProviderError, "must return { content }");
+  }
+});
+
+Deno.test("onText asks for a stream, which is refused once and for all", async () => {
+  const { generate, requests } = scripted({ content: "x" });
+  const client = createInProcessClient({ model: "m", retries: 2, retryBaseMs: 0, generate });
+  const error = await assertRejects(
+    () => client.run("Hi", { onText: () => {} }),
+    ProviderError,
+    "does not support streaming",
+  );
+  assertEquals([error.retryable, error.attempts, requests.length], [false, 1, 0]);
+});

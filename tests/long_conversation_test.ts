@@ -49,7 +49,7 @@ for (const style of ["openai", "anthropic"] as const) {
     assert(largest <= BUDGET + ONE_TURN, `a request of ${largest} tokens`);
     // About half of the budget makes room each time.
     assert(summaries > 10 && summaries < TURNS / 10, `${summaries} summaries`);
-    const kept = JSON.stringify(store.get("months"));
+    const kept = JSON.stringify(await store.get("months"));
     assertEquals(facts.filter((fact) => !kept.includes(fact)), []);
     assertEquals(facts.length, TURNS / 100);
     const sent = server.requests.at(-1)!.text;

@@ -5,7 +5,7 @@
 // Loaded beforehand, so that no server's time is spent on it.
 import "@modelcontextprotocol/client";
 import "@modelcontextprotocol/client/validators/cf-worker";
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { pendingOf } from "@toolnexus/client";
 import { connectMcp } from "@toolnexus/client/mcp";
 import { call, withWarnings } from "./fixtures/mcp/kit.ts";
@@ -124,14 +124,28 @@ Deno.test("a port without a server fails at once", async () => {
   row("http", "a port without a server", "initialize", "failed", elapsed, 0);
 });
 
-Deno.test("a header does not follow a redirect to another origin", async () => {
+Deno.test("a header goes to no other origin: by a redirect, or where an SSE server points", async () => {
   await using thief = serve(() => undefined);
-  await using server = serve(() => Response.redirect(thief.url, 307));
-  const { mcp } = await connect(server.url, { headers: { "x-api-key": secret } });
-  assertEquals(mcp.status()["it"], "failed");
-  assertStringIncludes(mcp.errors()["it"]!.message, "redirect");
+  await using redirecting = serve(() => Response.redirect(thief.url, 307));
+  await using pointing = serve(({ method }) =>
+    method === "GET"
+      ? new Response(`event: endpoint\ndata: ${thief.url}\n\n`, {
+        headers: { "content-type": "text/event-stream" },
+      })
+      : undefined
+  );
+  const wrong: [url: string, type: string, reason: RegExp][] = [
+    [redirecting.url, "http", /redirect/i],
+    [redirecting.url, "sse", /redirect/i],
+    [pointing.url, "sse", /origin does not match/],
+  ];
+  for (const [url, type, reason] of wrong) {
+    const { mcp } = await connect(url, { type, headers: { "x-api-key": secret } });
+    assertEquals(mcp.status()["it"], "failed");
+    assertMatch(mcp.errors()["it"]!.message, reason);
+    await mcp.close();
+  }
   assertEquals(thief.seen.length, 0);
-  await mcp.close();
 });
 
 Deno.test("a redirect within the origin is followed", async () => {

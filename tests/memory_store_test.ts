@@ -1,5 +1,5 @@
 /** The default store: in memory, deep copies both ways, stale writes refused. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import { ConversationConflictError, InMemoryConversationStore, type Message } from "../mod.ts";
 import { conversationStoreContract } from "../src/testing/mod.ts";
 
@@ -14,56 +14,56 @@ const contract = conversationStoreContract(
 );
 for (const { name, run } of contract) Deno.test(`memory store: ${name}`, run);
 
-Deno.test("memory store: it answers at once, without a promise", () => {
+Deno.test("memory store: delete tells whether there was a conversation", async () => {
   const store = new InMemoryConversationStore();
-  assertEquals(store.save("a", TURN), undefined);
-  assertEquals(store.get("a"), TURN);
-  assertEquals([store.delete("a"), store.delete("a"), store.get("a")], [true, false, undefined]);
+  await store.save("a", TURN);
+  assertEquals([await store.delete("a"), await store.delete("a")], [true, false]);
+  assertEquals(await store.get("a"), undefined);
 });
 
-Deno.test("memory store: two stores share nothing", () => {
+Deno.test("memory store: two stores share nothing", async () => {
   const [one, two] = [new InMemoryConversationStore(), new InMemoryConversationStore()];
-  one.save("a", TURN);
-  assertEquals(two.get("a"), undefined);
+  await one.save("a", TURN);
+  assertEquals(await two.get("a"), undefined);
 });
 
-Deno.test("memory store: an append keeps what was changed in neither base nor messages", () => {
+Deno.test("memory store: an append keeps what was changed in neither base nor messages", async () => {
   const store = new InMemoryConversationStore();
-  store.save("a", TURN, []);
-  const base = store.get("a")!;
+  await store.save("a", TURN, []);
+  const base = (await store.get("a"))!;
   const more: Message = { role: "user", content: [{ type: "text", text: "more" }] };
-  store.save("a", [...base, more], base);
+  await store.save("a", [...base, more], base);
   (more.content as { text: string }[])[0]!.text = "EVIL";
   (base[0]!.content as { text: string }[])[0]!.text = "EVIL";
-  const kept = store.get("a")!;
+  const kept = (await store.get("a"))!;
   assertEquals(kept.length, 3);
   assertEquals(JSON.stringify(kept).includes("EVIL"), false);
 });
 
-Deno.test("memory store: a base that was changed after it was read is stale", () => {
+Deno.test("memory store: a base that was changed after it was read is stale", async () => {
   const store = new InMemoryConversationStore();
-  store.save("a", TURN, []);
-  const base = store.get("a")!;
+  await store.save("a", TURN, []);
+  const base = (await store.get("a"))!;
   base[1]!.content = "EVIL";
-  assertThrows(() => store.save("a", [...base, TURN[0]!], base), ConversationConflictError);
-  assertEquals(store.get("a"), TURN);
+  await assertRejects(() => store.save("a", [...base, TURN[0]!], base), ConversationConflictError);
+  assertEquals(await store.get("a"), TURN);
 });
 
-Deno.test("memory store: a save that fails leaves the conversation as it was", () => {
+Deno.test("memory store: a save that fails leaves the conversation as it was", async () => {
   const store = new InMemoryConversationStore();
-  store.save("a", TURN, []);
+  await store.save("a", TURN, []);
   const wrong = { role: "user", content: () => {} };
-  assertThrows(() => store.save("a", [...TURN, wrong], TURN), TypeError, "messages[2]");
-  assertThrows(() => store.save("a", [...TURN, wrong]), TypeError, "messages[2]");
-  assertEquals(store.get("a"), TURN);
-  store.save("a", [], TURN);
-  assertEquals(store.get("a"), []);
+  await assertRejects(() => store.save("a", [...TURN, wrong], TURN), TypeError, "messages[2]");
+  await assertRejects(() => store.save("a", [...TURN, wrong]), TypeError, "messages[2]");
+  assertEquals(await store.get("a"), TURN);
+  await store.save("a", [], TURN);
+  assertEquals(await store.get("a"), []);
 });
 
 Deno.test("memory store: list tells ids, times and counts, by prefix and limit", async () => {
   const store = new InMemoryConversationStore();
   const before = Date.now();
-  for (const id of ["b/2", "a", "b/1", "b"]) store.save(id, TURN);
+  for (const id of ["b/2", "a", "b/1", "b"]) await store.save(id, TURN);
   const ids = async (options?: { prefix?: string; limit?: number }) =>
     (await Array.fromAsync(store.list(options))).map(({ id }) => id);
   assertEquals(await ids(), ["a", "b", "b/1", "b/2"]);

@@ -1,7 +1,13 @@
 /** What a client did, as events and as a text that a Prometheus server reads. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import parsePrometheusText from "npm:parse-prometheus-text-format@1.1.1";
-import { type MetricEvent, pending, ProviderError } from "../mod.ts";
+import {
+  type Client,
+  type ClientOptions,
+  type MetricEvent,
+  pending,
+  ProviderError,
+} from "../mod.ts";
 import { Metrics } from "../src/metrics.ts";
 import { stubLlm } from "../src/testing/mod.ts";
 import { calling, clientOf, toolOf } from "./client_kit.ts";
@@ -72,7 +78,7 @@ Deno.test("metrics() counts requests, tokens, tool calls and failed runs", async
     [{ tool: "ping", source: "native", is_error: "false" }, 1],
     [{ tool: "ping2", source: "native", is_error: "true" }, 1],
     // There is no end to the names that a model can make up: they are one label.
-    [{ tool: "unknown", source: "custom", is_error: "true" }, 1],
+    [{ tool: "unknown", source: "unknown", is_error: "true" }, 1],
   ]);
   assertEquals(samples(families, "toolnexus_run_errors_total"), [[{ model: "test" }, 1]]);
   assertEquals(samples(families, "toolnexus_llm_request_duration_seconds_count"), [
@@ -83,6 +89,17 @@ Deno.test("metrics() counts requests, tokens, tool calls and failed runs", async
     [{ tool: "ping2" }, 1],
     [{ tool: "unknown" }, 1],
   ]);
+});
+
+Deno.test("metrics() does not grow with the names that a model makes up", async () => {
+  await using server = stubLlm(({ body }) =>
+    body.messages.at(-1)!.role === "tool" ? "done" : calling(crypto.randomUUID())
+  );
+  const client = clientOf(server);
+  await client.run("go");
+  const families = client.metrics().split("\n").length;
+  for (let run = 0; run < 5; run++) await client.run("go");
+  assertEquals(client.metrics().split("\n").length, families);
 });
 
 Deno.test("metrics() is valid before anything happened, and names every family", () => {
@@ -195,6 +212,36 @@ Deno.test("a request that is sent again is one event; one that fails in the end,
   assertStringIncludes(String((run as { error?: string }).error), "LLM 503");
   const families = parsed(client.metrics());
   assertEquals(samples(families, "toolnexus_llm_requests_total").map(([, count]) => count), [1, 1]);
+});
+
+Deno.test("a run that ends before its first request is a failed run, too", async () => {
+  await using server = stubLlm(() => "ok");
+  const down = () => {
+    throw new Error("the store is down");
+  };
+  const rows: [string, Partial<ClientOptions>, (client: Client) => Promise<unknown>][] = [
+    [
+      "the store is down",
+      { store: { get: down, save: down } },
+      (client) => client.ask("go", { id: "a" }),
+    ],
+    ["nothing to resume", {}, (client) => client.resume({ id: "a" })],
+    ["aborted", {}, (client) => client.run("go", { signal: AbortSignal.abort() })],
+    ["aborted", {}, (client) => client.stream("go", { signal: AbortSignal.abort() }).result],
+  ];
+  for (const [says, options, go] of rows) {
+    const events: MetricEvent[] = [];
+    const onMetric = (event: MetricEvent) => void events.push(event);
+    const client = clientOf(server, { ...options, onMetric });
+    await assertRejects(() => go(client));
+    const [{ error, ...run }] = withoutTimes(events) as [{ error: string }];
+    assertEquals(run, { event: "run", model: "test", turns: 0, toolCalls: 0, totalTokens: 0 });
+    assertStringIncludes(error, says);
+    assertEquals(events.length, 1);
+    assertEquals(samples(parsed(client.metrics()), "toolnexus_run_errors_total"), [
+      [{ model: "test" }, 1],
+    ]);
+  }
 });
 
 Deno.test("a suspension is no error, and the approved call is counted apart", async () => {

@@ -154,8 +154,10 @@ Deno.test("an argument for a path stays in its segment", async () => {
   await using server = await Library.open();
   const { line } = await server.call("books_put", { id: "a/b?c", dry: true });
   assertEquals(line, "PUT /v1/books/a%2Fb%3Fc?dry=true");
-  const { isError } = await server.tool("books_put").execute({ id: "../admin" });
-  assertEquals([isError, server.seen.length], [true, 1]);
+  const up = await server.call("books_put", { id: "../admin" });
+  assertEquals(up.line, "PUT /v1/books/..%2Fadmin");
+  const { isError } = await server.tool("books_put").execute({ id: ".." });
+  assertEquals([isError, server.seen.length], [true, 2]);
 });
 
 Deno.test("a path's own placeholders are arguments although nothing declares them", async () => {

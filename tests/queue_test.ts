@@ -4,6 +4,7 @@ import { FakeTime } from "@std/testing/time";
 import {
   type Client,
   ConversationBusyError,
+  defineTool,
   HookError,
   InMemoryConversationStore,
   RunAbortedError,
@@ -32,6 +33,12 @@ function turnsOf(told: readonly string[]): string[] {
   });
 }
 
+/** An answer that calls a tool. */
+function callOf(name: string): Response {
+  const call = { id: `c-${name}`, type: "function", function: { name, arguments: "{}" } };
+  return Response.json({ choices: [{ message: { role: "assistant", tool_calls: [call] } }] });
+}
+
 Deno.test("1,000 asks at once on 1,000 ids: each is kept, and nothing is left behind", async () => {
   await using server = stubLlm(({ body }) => `re ${body.messages.at(-1)?.content}`);
   const store = new InMemoryConversationStore();
@@ -45,7 +52,7 @@ Deno.test("1,000 asks at once on 1,000 ids: each is kept, and nothing is left be
   assertEquals(busyConversations(store), 1000);
   assertEquals(listeners(), 1000);
   await Promise.all(asks);
-  for (let n = 0; n < 1000; n++) assertEquals(turnsOf(lines(store.get(`id${n}`))), [`p${n}`]);
+  for (let n = 0; n < 1000; n++) assertEquals(turnsOf(lines(await store.get(`id${n}`))), [`p${n}`]);
   assertEquals([busyConversations(store), listeners()], [0, 0]);
 });
 
@@ -110,7 +117,7 @@ Deno.test("an abort while waiting: that ask goes, the others keep their order", 
   const fourth = client.ask("4", { id: "a" });
   gate.resolve();
   await Promise.all([first, third, fourth]);
-  assertEquals(turnsOf(lines(store.get("a"))), ["1", "3", "4"]);
+  assertEquals(turnsOf(lines(await store.get("a"))), ["1", "3", "4"]);
   assertEquals([most, busyConversations(store)], [1, 0]);
 });
 
@@ -240,4 +247,75 @@ Deno.test("the same id in another store is another conversation", async () => {
     toolkit: [toolOf("ask", async () => (await other.ask("hi", { id: "a" })).text)],
   });
   assertEquals((await client.ask("go", { id: "a" })).text, "outer");
+});
+
+// ---- asking each other ----
+
+for (const ids of [["a", "b"], ["a", "b", "c"], ["a", "b", "c", "d", "e"]]) {
+  Deno.test(`asks that would wait for each other in a ring, one is told: ${ids}`, async () => {
+    const store = new InMemoryConversationStore();
+    const nextOf = (id: string) => ids[(ids.indexOf(id) + 1) % ids.length]!;
+    const all = Promise.withResolvers<void>();
+    let running = 0;
+    const next = defineTool({
+      name: "next",
+      description: "asks the next conversation",
+      run: async (_args, { conversationId }) => {
+        if (++running === ids.length) all.resolve();
+        await all.promise;
+        return (await client.ask("hello", { id: nextOf(conversationId!) })).text;
+      },
+    });
+    const client: Client = clientOfFetch(async (request) => {
+      const { messages } = await request.json();
+      return messages.at(-1).content === "go" ? callOf("next") : answerOf("hi");
+    }, { store, toolkit: [next] });
+    const results = await Promise.all(ids.map((id) => client.ask("go", { id })));
+    const failed = results.filter(({ toolCalls }) => toolCalls[0]!.isError);
+    assertEquals(failed.length, 1);
+    assertStringIncludes(failed[0]!.toolCalls[0]!.output, "is waiting for the caller of this ask");
+    assertEquals(busyConversations(store), 0);
+  });
+}
+
+Deno.test("so it is where the ring closes through an ask that waits in a line", async () => {
+  const held = Promise.withResolvers<void>(), queued = Promise.withResolvers<void>();
+  const store = new InMemoryConversationStore();
+  const client: Client = clientOfFetch(async (request) => {
+    const { messages } = await request.json();
+    const { content } = messages.at(-1);
+    return content.startsWith("call ") ? callOf(content.slice(5)) : answerOf(`re ${content}`);
+  }, {
+    store,
+    toolkit: [
+      toolOf("b", async () => {
+        await held.promise;
+        const asked = client.ask("from a", { id: "b" });
+        queued.resolve();
+        return (await asked).text;
+      }),
+      toolOf("a", async () => {
+        held.resolve();
+        await queued.promise;
+        return (await client.ask("from b", { id: "a" })).text;
+      }),
+    ],
+  });
+  // In b's line stand: the run whose tool asks a, a bystander, and the ask of a's tool.
+  const [ofA, ofB, bystander] = await Promise.all([
+    client.ask("call b", { id: "a" }),
+    client.ask("call a", { id: "b" }),
+    client.ask("me too", { id: "b" }),
+  ]);
+  assertEquals([ofA.toolCalls[0]!.output, bystander.text], ["re from a", "re me too"]);
+  assertStringIncludes(ofB.toolCalls[0]!.output, `conversation "a" is waiting`);
+  assertEquals(busyConversations(store), 0);
+});
+
+Deno.test("a line of 20,000 asks moves on, one after the other", async () => {
+  const client: Client = clientOfFetch(() => answerOf("ok"), {
+    store: { get: () => null, save: () => {} },
+  });
+  const asks = Array.from({ length: 20_000 }, () => client.ask("go", { id: "a" }));
+  assertEquals(new Set((await Promise.all(asks)).map(({ text }) => text)), new Set(["ok"]));
 });

@@ -272,3 +272,16 @@ Deno.test("two resumes without an answer: the turn is finished once", async () =
   assertEquals(messages?.length, 4);
   assertEquals(resultsOf(messages), [`c1: ${INTERRUPTED}`]);
 });
+
+for (const name of ["plain", "streamed"] as const) {
+  Deno.test(`a resume reads and writes the client's store, whatever else it is given (${name})`, async () => {
+    await using server = stubLlm([calling("pay"), "Paid."]);
+    const client = clientOf(server, { toolkit: [asking("pay")] });
+    const suspended = await client.ask("pay", { id: "a" });
+    const store = new InMemoryConversationStore();
+    const options = { id: "a", answer: yesTo(suspended), store };
+    assertEquals((await WAYS[name].resume(client, options)).text, "Paid.");
+    assertEquals(await store.get("a"), undefined);
+    assertEquals((await client.conversationStore().get("a"))?.length, 4);
+  });
+}

@@ -359,6 +359,6 @@ for (const when of ["claim", "checkpoint"] as const) {
     const error = await assertRejects(() => run, Error);
     assertEquals([error.name, signal.aborted, pay.runs.length], ["AbortError", true, 0]);
     assertEquals([pay.asked, asked], when === "claim" ? [1, 1] : [0, 0]);
-    assertEquals(resultsOf(memory.get("a")), [`c-pay: ${INTERRUPTED}`]);
+    assertEquals(resultsOf(await memory.get("a")), [`c-pay: ${INTERRUPTED}`]);
   });
 }

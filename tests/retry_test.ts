@@ -64,6 +64,17 @@ for (const status of [400, 401, 402, 403, 404, 405, 410, 413, 422, 451]) {
   });
 }
 
+Deno.test("a refusal stands though its body never ends", async () => {
+  const body = new ReadableStream({
+    start: (controller) => controller.enqueue(new TextEncoder().encode("bad key")),
+  });
+  const client = clientOfFetch(() => new Response(body, { status: 401 }), { idleTimeoutMs: 50 });
+  using time = new FakeTime();
+  const refused = assertRejects(() => client.run("go"), ProviderError, "LLM 401: bad key");
+  await time.tickAsync(50);
+  assertEquals((await refused).retryable, false);
+});
+
 Deno.test("a connection that is refused, or reset, is tried again", async () => {
   await using server = stubLlm([{ sse: [], end: "reset" }, { sse: [""], end: "reset" }, "ok"]);
   const { text } = await clientOf(server, { retries: 2 }).run("go");
@@ -177,6 +188,25 @@ Deno.test("time limits that no timer holds do not end a run at once", async () =
       assertEquals((await client.stream("go").result).text, "ok");
     }
   }
+});
+
+Deno.test("a long plain answer that comes bit by bit is not silent", async () => {
+  using time = new FakeTime();
+  const answer = JSON.stringify({ choices: [{ message: { content: "x".repeat(90_000) } }] });
+  const bytes = new TextEncoder().encode(answer);
+  let at = 0;
+  const body = () =>
+    new ReadableStream({
+      async pull(controller) {
+        await new Promise((resolve) => setTimeout(resolve, 80));
+        controller.enqueue(bytes.slice(at, at += 10_000));
+        if (at >= bytes.length) controller.close();
+      },
+    }, { highWaterMark: 0 });
+  const headers = { "content-length": `${bytes.length}` };
+  const client = clientOfFetch(() => new Response(body(), { headers }), { idleTimeoutMs: 100 });
+  const { text } = await throughTime(time, client.run("go"));
+  assertEquals(text.length, 90_000);
 });
 
 Deno.test("x-should-retry is obeyed, either way", async () => {

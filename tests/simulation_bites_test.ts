@@ -14,7 +14,7 @@ const BUGS: readonly Bug[] = [
   {
     name: "asks do not wait in line",
     file: "queue.ts",
-    find: "if (before !== undefined) await abortable(before, signal);",
+    find: "if (before !== undefined) await abortable(before.isOver, signal);",
     replace: "",
     scenario: "ask beside ask, in one process, plain, run, openai",
   },

@@ -46,12 +46,12 @@ for (const style of ["openai", "anthropic"] as const) {
         tool_calls: [{ id: "c1", type: "function", function: { name: "pay", arguments: "{}" } }],
       }
       : { role: "assistant", content: [{ type: "tool_use", id: "c1", name: "pay", input: {} }] };
-    store.save("a", [{ role: "user", content: "pay" }, call]);
+    await store.save("a", [{ role: "user", content: "pay" }, call]);
     const client = clientOf(server, { style, store });
     const first = await client.ask("well?", { id: "a" });
     assertEquals(first.repaired, { closedCalls: ["c1"], droppedResults: [] });
     assertStringIncludes(lines(first.messages).join("\n"), INTERRUPTED);
-    assertEquals(store.get("a"), first.messages);
+    assertEquals(await store.get("a"), first.messages);
     assertEquals((await client.ask("and?", { id: "a" })).repaired, undefined);
   });
 
@@ -74,7 +74,7 @@ for (const style of ["openai", "anthropic"] as const) {
         { role: "assistant", content: [{ type: "tool_use", id: "A", name: "f", input: {} }] },
         { role: "user", content: [{ type: "tool_result", tool_use_id: "B", content: "stray" }] },
       ];
-    store.save("a", transcript);
+    await store.save("a", transcript);
     const { messages, repaired } = await clientOf(server, { style, store }).ask("go", { id: "a" });
     assertEquals(repaired?.closedCalls, ["A"]);
     assertEquals(new Set(repaired?.droppedResults), new Set(["B"]));

@@ -1,6 +1,12 @@
 /** A run as a stream: events, the result, and the ways to read or leave it. */
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
-import { ProviderError, RunAbortedError, type RunStream, type StreamEvent } from "../mod.ts";
+import {
+  type Client,
+  ProviderError,
+  RunAbortedError,
+  type RunStream,
+  type StreamEvent,
+} from "../mod.ts";
 import { flakyStore, stubLlm } from "../src/testing/mod.ts";
 import {
   calling,
@@ -277,4 +283,71 @@ Deno.test("a run that stops at maxTurns is told by done", async () => {
   const done = (await eventsOf(client.stream("go"))).at(-1)!;
   assert(done.type === "done");
   assertEquals([done.result.status, done.result.limit], ["incomplete", "maxTurns"]);
+});
+
+// ---- long answers take time in proportion to their length ----
+
+/** A client of one answer, given in pieces. */
+function clientOfPieces(type: string, pieces: readonly string[]): Client {
+  const encoder = new TextEncoder();
+  let given = 0;
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull(controller) {
+      if (given === pieces.length) controller.close();
+      else controller.enqueue(encoder.encode(pieces[given++]));
+    },
+  });
+  const response = new Response(body, { headers: { "content-type": type } });
+  return clientOf({ baseUrl: "http://model.test" }, { fetch: () => Promise.resolve(response) });
+}
+
+async function elapsed(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
+
+/** Fails if work takes far longer than another that is as large: what is quadratic takes 30 times. */
+async function assertAbout(
+  same: () => Promise<unknown>,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const expected = await elapsed(same);
+  const actual = await elapsed(work);
+  assert(actual < 10 * expected + 200, `${actual} ms, where ${expected} ms are due`);
+}
+
+const events = (delta: unknown, count: number) => [
+  ...Array.from({ length: count }, () => `data: ${JSON.stringify({ choices: [{ delta }] })}\n\n`),
+  END_OF_STREAM,
+];
+
+Deno.test("the result without a reader takes no longer than reading", async () => {
+  const client = () => clientOfPieces("text/event-stream", events({ content: "a" }, 40_000));
+  await assertAbout(
+    () => eventsOf(client().stream("go")),
+    () => client().stream("go").result,
+  );
+});
+
+Deno.test("a long list of reasoning details takes no longer than a long text", async () => {
+  const read = (delta: unknown) => async () => {
+    const client = clientOfPieces("text/event-stream", [events(delta, 40_000).join("")]);
+    const { messages } = await client.stream("go").result;
+    return messages.at(-1)!;
+  };
+  const reasoning_details = [{ type: "reasoning.text", text: "a" }];
+  await assertAbout(read({ content: "a" }), read({ reasoning_details }));
+  const message = await read({ reasoning_details })();
+  assertEquals((message.reasoning_details as unknown[]).length, 40_000);
+});
+
+Deno.test("an answer kept alive by blanks takes no longer than one that is as long", async () => {
+  const pieces = Array.from({ length: 2048 }, () => " ".repeat(1024));
+  const run = (...pieces: string[]) => async () => {
+    const { text } = await clientOfPieces("application/json", pieces).run("go");
+    assertEquals(text.trim(), "ok");
+  };
+  const [start, end] = ['{"choices":[{"message":{"content":"ok', '"}}]}'];
+  await assertAbout(run(start, ...pieces, end), run(...pieces, start, end));
 });

@@ -195,6 +195,33 @@ for (const way of ["waitFor", "resume"] as const) {
   });
 }
 
+Deno.test("what runs is what was approved, whatever a hook does to the arguments in place", async () => {
+  await using server = payingModel(900);
+  const { tool, paid } = payTool(true);
+  const client = clientOf(server, {
+    toolkit: [tool],
+    hooks: { beforeTool: ({ args }) => void (args.euro = 100) },
+  });
+  const suspended = await client.ask("pay", { id: "a" });
+  const { args } = requestOf(suspended).data as { args: { euro: number } };
+  const { toolCalls } = await client.resume({ id: "a", answer: yesTo(suspended) });
+  assertEquals(paid.map(({ euro }) => euro), [args.euro]);
+  assertEquals(toolCalls.map((call) => call.args), [args]);
+});
+
+Deno.test("what a tool shows to the human is never taken for its arguments", async () => {
+  await using server = stubLlm([
+    { toolCalls: [{ id: "c1", name: "pay", args: { euro: 20 } }] },
+    "Paid.",
+  ]);
+  const pay = asking("pay", { data: { toolArgs: { euro: "twenty" }, shown: "twenty" } });
+  const client = clientOf(server, { toolkit: [pay] });
+  const suspended = await client.ask("pay", { id: "a" });
+  assertEquals(requestOf(suspended).data, { shown: "twenty", toolCallId: "c1" });
+  const { toolCalls } = await client.resume({ id: "a", answer: yesTo(suspended) });
+  assertEquals(toolCalls.map(({ args }) => args), [{ euro: 20 }]);
+});
+
 Deno.test("an answer is seen by the one call that it is for", async () => {
   await using server = stubLlm([
     { toolCalls: [{ id: "c1", name: "pay" }, { id: "c2", name: "pay" }] },

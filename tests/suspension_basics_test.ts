@@ -121,7 +121,13 @@ Deno.test("a tool that suspends again after its answer is unresolved", async () 
 for (const expiresAt of ["2001-01-01T00:00:00Z", "tomorrow"]) {
   Deno.test(`an answer to a request that ran out (${expiresAt}) counts for nothing`, async () => {
     await using server = stubLlm([calling("pay"), "done"]);
-    const tool = toolOf("pay", () => pending({ kind: "approval", prompt: PROMPT, expiresAt }));
+    // As a tool of another language would suspend: pending() refuses what is no time.
+    const request = { id: "r1", kind: "approval", prompt: PROMPT, expiresAt };
+    const tool = toolOf("pay", () => ({
+      output: PROMPT,
+      isError: false,
+      metadata: { pending: request },
+    }));
     const waitFor = ({ id }: PendingRequest) => ({ id, ok: true });
     const { toolCalls } = await clientOf(server, { toolkit: [tool], waitFor }).run("go");
     assertEquals(toolCalls[0]!.output, `declined/expired: ${PROMPT}`);

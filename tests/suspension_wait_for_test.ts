@@ -88,11 +88,14 @@ Deno.test("an answer that comes after the request ran out is none", async () => 
   assertEquals([pay.runs.length, mail.runs.length], [0, 1]);
 });
 
-Deno.test("a request whose end cannot be read has run out", async () => {
+Deno.test("a request whose end cannot be read is an error result", async () => {
   await using server = stubLlm([calling("pay"), "Too late."]);
   const pay = asking("pay", { expiresAt: "next tuesday" });
   const client = clientOf(server, { toolkit: [pay], waitFor: ({ id }) => ({ id, ok: true }) });
-  assertEquals((await client.run("go")).toolCalls[0]?.output, "declined/expired: pay?");
+  assertEquals(
+    (await client.run("go")).toolCalls[0]?.output,
+    'expiresAt of a pending request must be an RFC 3339 date-time: "next tuesday"',
+  );
   assertEquals(pay.runs.length, 0);
 });
 

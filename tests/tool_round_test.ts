@@ -169,6 +169,17 @@ Deno.test("a tool made by hand: what it gives is taken, whatever its form", asyn
   }
 });
 
+Deno.test("metadata that is none is left out, and the turn is kept", async () => {
+  for (const metadata of [null, "fine", 5, [], new Date(0)]) {
+    await using server = stubLlm([calling("t"), "ok"]);
+    const tool = handMade("t", () => ({ output: "fine", isError: false, metadata }) as never);
+    const { toolCalls, messages } = await clientOf(server, { toolkit: [tool] })
+      .ask("go", { id: "a" });
+    assertEquals([toolCalls[0]!.output, toolCalls[0]!.isError], ["fine", false]);
+    assertEquals(lines(messages).at(-1), "assistant: ok");
+  }
+});
+
 Deno.test("a tool that hangs ends with its time, and hears of it", async () => {
   using time = new FakeTime();
   for (const [own, limit] of [[undefined, 50], [30, 30]] as const) {

@@ -169,6 +169,52 @@ Deno.test("translate() refuses what is no declaration or no transcript", async (
   const messages = [{ role: "user", content: "Hi" }];
   const undeclared = { messages, tools: [{ name: "x" }] } as unknown as TranslateRequest;
   await assertRejects(() => client.translate(undeclared), TypeError);
+  const unlisted = { messages, tools: {} } as unknown as TranslateRequest;
+  await assertRejects(() => client.translate(unlisted), TypeError, "tools must be an array");
   const unread = { messages: "Hi" } as unknown as TranslateRequest;
   await assertRejects(() => client.translate(unread), TypeError);
+});
+
+for (const style of STYLES) {
+  Deno.test(`translate() declares a tool once, as the request does, to ${style}`, async () => {
+    const { server, client } = setUp(style, ["ok"]);
+    await using _ = server;
+    const own = defineTool({ name: "weather", description: "The toolkit's", run: () => "" });
+    const other = defineTool({ name: "other", description: "Another", run: () => "" });
+    const messages = [{ role: "user", content: "Hi" }];
+    await client.translate({ messages, toolkit: [own, other], tools: [weather] });
+    const tools = server.requests[0]!.body.tools as { function?: object; name?: string }[];
+    const names = tools.map((tool) => ({ ...tool, ...tool.function }).name);
+    assertEquals(names, ["other", "weather"]);
+    if (style === "openai") assertEquals(tools[1], weather);
+  });
+}
+
+Deno.test("translate() declares the client's tools only when it is given them", async () => {
+  const toolkit = [defineTool({ name: "own", description: "The client's", run: () => "" })];
+  const { server, client } = setUp("openai", ["ok"], { toolkit });
+  await using _ = server;
+  await client.translate({ messages: [{ role: "user", content: "Hi" }] });
+  assertEquals(server.requests[0]!.body.tools, undefined);
+});
+
+Deno.test("translate() refuses a tool choice and a signal that are none, and asks nobody", async () => {
+  const { server, client } = setUp("anthropic", []);
+  await using _ = server;
+  const messages = [{ role: "user", content: "Hi" }];
+  const choices = [
+    "requierd",
+    { type: "auto" },
+    { type: "function", name: "weather" },
+    { type: "function", function: {} },
+    { type: "tool", function: { name: "weather" } },
+    null,
+    5,
+  ];
+  for (const toolChoice of choices) {
+    const request = { messages, toolChoice } as unknown as TranslateRequest;
+    await assertRejects(() => client.translate(request), TypeError, "toolChoice must be");
+  }
+  const request = { messages, signal: {} } as unknown as TranslateRequest;
+  await assertRejects(() => client.translate(request), TypeError, "signal must be");
 });

@@ -99,6 +99,10 @@ export function defineTool<const Schema extends JsonSchema | StandardJsonSchema 
   if (typeof description !== "string") {
     throw new TypeError(`description of tool ${name} must be a string: ${quote(description)}`);
   }
+  if (!["undefined", "boolean", "function"].includes(typeof needsApproval)) {
+    const given = quote(needsApproval);
+    throw new TypeError(`needsApproval of tool ${name} must be a boolean or a function: ${given}`);
+  }
   if (typeof run !== "function") throw new TypeError(`run of tool ${name} must be a function`);
   if (timeoutMs !== undefined && !(timeoutMs > 0)) {
     throw new RangeError(`timeoutMs of tool ${name} must be above 0: ${quote(timeoutMs)}`);
@@ -125,7 +129,7 @@ export function defineTool<const Schema extends JsonSchema | StandardJsonSchema 
         const typed = args as ArgumentsOf<Schema>;
         if (needsApproval && context.answer?.ok !== true) {
           const asked = needsApproval === true ? true : await needsApproval(typed);
-          if (asked !== false) {
+          if (asked) {
             const prompt = asked === true ? `Allow ${name} with ${JSON.stringify(given)}?` : asked;
             return pending({ kind: "approval", prompt, data: { tool: name, args: given } });
           }

@@ -171,7 +171,9 @@ function methodOf({ method, body }: Rules): string {
 /** An argument that the model is never told of would be missing in every call. */
 function checkPlaceholders(names: ReadonlySet<string>, { name, inputSchema }: DefinedTool): void {
   const { properties, additionalProperties } = inputSchema;
-  if (typeof properties !== "object" || properties === null || additionalProperties) return;
+  if (typeof properties !== "object" || properties === null || additionalProperties !== false) {
+    return;
+  }
   for (const placeholder of names) {
     if (Object.hasOwn(properties, placeholder)) continue;
     throw new TypeError(`url of tool ${name} has {${placeholder}}, its inputSchema does not`);

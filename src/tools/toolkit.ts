@@ -47,7 +47,7 @@ export class Toolkit implements AsyncDisposable {
   readonly #disabled: ReadonlySet<string>;
   #closing: Promise<void> | undefined;
 
-  /** Use {@linkcode createToolkit}. */
+  /** @internal Use {@linkcode createToolkit}. */
   constructor({ tools = [], sources = [], disableTools = [] }: ToolkitOptions = {}) {
     for (const [name, list] of Object.entries({ tools, sources, disableTools })) {
       if (!Array.isArray(list)) throw new TypeError(`${name} must be an array: ${quote(list)}`);
@@ -92,7 +92,7 @@ export class Toolkit implements AsyncDisposable {
     context: ToolContext = loneContext(),
   ): Promise<ToolResult> {
     const tool = this.#tools.get(name);
-    if (tool === undefined) return { output: `unknown tool: ${name}`, isError: true };
+    if (tool === undefined) return unknownTool(name);
     try {
       return resultOf(await tool.execute(args, context));
     } catch (error) {
@@ -165,6 +165,11 @@ export class Toolkit implements AsyncDisposable {
  */
 export function createToolkit(options?: ToolkitOptions): Toolkit {
   return new Toolkit(options);
+}
+
+/** The result of a call of a tool that there is not. */
+export function unknownTool(name: string): ToolResult {
+  return { output: `unknown tool: ${name}`, isError: true };
 }
 
 /** A toolkit as call options take it. */

@@ -18,6 +18,7 @@ import {
   type Part,
   resultId,
   resultName,
+  resultParts,
   toolCallsOf,
 } from "./read.ts";
 
@@ -123,7 +124,7 @@ function pairResults(messages: readonly Message[], report: RepairReport): (Slot[
       slots = calls.map((call) => ({ call, answer: undefined }));
       pairing.open(message, calls, slots);
     }
-    for (const result of resultsIn(message)) {
+    for (const result of resultParts(message)) {
       const pair = pairing.answer(result);
       if (pair?.first) pair.item.answer = result;
       else report.droppedResults.push(resultId(result) || resultName(result));
@@ -137,17 +138,6 @@ function pairResults(messages: readonly Message[], report: RepairReport): (Slot[
   }
   return rounds;
 }
-
-/** The results of a message: itself, or blocks of its content. */
-function resultsIn(message: Message): readonly Part[] {
-  if (isResultMessage(message)) return [message];
-  const { content } = message;
-  return Array.isArray(content) && content.some(isResultBlock)
-    ? content.filter(isResultBlock)
-    : NONE;
-}
-
-const NONE: readonly Part[] = [];
 
 /**
  * The style in which a round is answered: that of the call, unless all answers are there in the
@@ -193,7 +183,7 @@ function markOf(answer: Part | undefined): { pending?: unknown } {
 
 /** Whether result blocks can be put into a message: a user message of Anthropic shape. */
 function takesResults(message: Message): boolean {
-  return message.role === "user" && (resultsIn(message).length > 0 || fitsAnthropic(message));
+  return message.role === "user" && (resultParts(message).length > 0 || fitsAnthropic(message));
 }
 
 /** A user message with these results first; itself when it is so already. */
@@ -212,7 +202,7 @@ function withResults(message: Message, results: readonly Part[]): Message {
 
 /** A message without its results; itself if it has none, undefined if it has nothing else. */
 function withoutResults(message: Message): Message | undefined {
-  if (resultsIn(message).length === 0) return message;
+  if (resultParts(message).length === 0) return message;
   const content = (message.content as unknown[]).filter((part) => !isResultBlock(part));
   return content.length === 0 ? undefined : { ...message, content };
 }

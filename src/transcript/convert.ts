@@ -4,10 +4,12 @@
  * @module
  */
 
+import { isJsonObject, objectOf } from "../json.ts";
 import type { Message, StyleName } from "../types.ts";
 import { CallIds, hasLegalIds, legalName } from "./ids.ts";
 import { partsOf, textPart, toAnthropicBlock, toOpenAIPart, toOpenAIText } from "./parts.ts";
 import {
+  argumentsText,
   type CallPart,
   callsOf,
   checkTranscript,
@@ -15,7 +17,6 @@ import {
   fitsOpenAI,
   isEnvelopeKey,
   isLegacyCall,
-  isPart,
   isResultBlock,
   isResultMessage,
   parseArguments,
@@ -171,33 +172,24 @@ function openAIAssistant(
     assistant.content = text;
   } else if (legacy) {
     const call = message.function_call as Part;
-    assistant.function_call = { ...call, arguments: argumentsText(call.arguments) };
+    assistant.function_call = { ...call, arguments: argumentsText(call.arguments ?? {}) };
   } else {
     const written = toolCallsOf(message);
     assistant.tool_calls = calls.map((call, index) => {
       const own = written[index];
       if (own?.custom !== undefined) return { type: "custom", ...own, id: callIds[index] };
-      const body = isPart(own?.function) ? own.function : undefined;
+      const body = objectOf(own?.function);
       // A server is given back its own names, however odd.
       const name = body && call.name !== "" ? call.name : legalName(call.name);
       return {
         ...own,
         id: callIds[index],
         type: "function",
-        function: { ...body, name, arguments: argumentsText(call.arguments) },
+        function: { ...body, name, arguments: argumentsText(call.arguments ?? {}) },
       };
     });
   }
   return assistant;
-}
-
-function argumentsText(value: unknown): string {
-  if (typeof value === "string") return value;
-  try {
-    return JSON.stringify(value ?? {});
-  } catch {
-    return "{}"; // nested deeper than can be written
-  }
 }
 
 /** An OpenAI message with these ids on its calls; itself if it has them. */
@@ -283,12 +275,12 @@ function anthropicMessage(
   const results: Part[] = [];
   const parts: unknown[] = [];
   for (const part of partsOf(message.content)) {
-    const block = isPart(part) ? part : undefined;
+    const block = objectOf(part);
     if (role === "user" && isResultBlock(block)) results.push(anthropicResult(block, ids));
     else if (role === "user" || block?.type !== "tool_use") parts.push(part);
   }
   if (typeof message.refusal === "string") parts.push(message.refusal);
-  if (isPart(message.audio)) parts.push(message.audio.transcript);
+  if (isJsonObject(message.audio)) parts.push(message.audio.transcript);
   const uses = calls.map((call, index) => ({
     type: "tool_use",
     id: callIds[index],

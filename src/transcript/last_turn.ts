@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isPlainObject } from "../messages.ts";
+import { isRequest } from "../pending.ts";
 import type { Message, PendingRequest } from "../types.ts";
 import { INTERRUPTED } from "./balance.ts";
 import {
@@ -13,7 +13,7 @@ import {
   isResultMessage,
   type Part,
   resultId,
-  resultsOf,
+  resultParts,
   textOfContent,
 } from "./read.ts";
 
@@ -54,7 +54,7 @@ export function lastTurn(transcript: readonly Message[]): LastTurn {
     round = { index, results };
   }
   const prompt = transcript.findLastIndex((message) =>
-    message.role === "user" && resultsOf(message).length === 0
+    message.role === "user" && resultParts(message).length === 0
   );
   return {
     start: prompt >= 0 ? prompt : Math.max(index, 0),
@@ -115,13 +115,6 @@ export function declined(request: PendingRequest): string {
   return `declined/expired: ${request.prompt}`;
 }
 
-/** The result messages or blocks of a message. */
-export function resultParts(message: Message): readonly Part[] {
-  if (isResultMessage(message)) return [message];
-  if (message.role !== "user" || !Array.isArray(message.content)) return [];
-  return message.content.filter(isResultBlock);
-}
-
 /** Whether a message holds tool results and nothing else. */
 export function hasOnlyResults(message: Message): boolean {
   if (isResultMessage(message)) return true;
@@ -130,12 +123,9 @@ export function hasOnlyResults(message: Message): boolean {
     content.every(isResultBlock);
 }
 
-/** The mark of a suspended call. A transcript comes from anywhere: a mark that is none is no mark. */
-function requestOf(part: Part): PendingRequest | undefined {
-  const { pending } = part;
-  const isRequest = isPlainObject(pending) && typeof pending.id === "string" &&
-    typeof pending.prompt === "string";
-  return isRequest ? pending as unknown as PendingRequest : undefined;
+/** The request of a suspended call; what is marked as one, but cannot be one, is none. */
+function requestOf({ pending }: Part): PendingRequest | undefined {
+  return isRequest(pending) ? pending : undefined;
 }
 
 /** The text of a stored result. */

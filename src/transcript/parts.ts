@@ -8,7 +8,8 @@
  * @module
  */
 
-import { isPart, isServerToolBlock, type Part, partStyle, textOfContent } from "./read.ts";
+import { isJsonObject } from "../json.ts";
+import { isServerToolBlock, type Part, partStyle, textOfContent } from "./read.ts";
 
 /** The images that Anthropic reads. */
 const IMAGE_TYPES: ReadonlySet<string> = new Set([
@@ -22,12 +23,12 @@ const IMAGE_TYPES: ReadonlySet<string> = new Set([
 export function partsOf(content: unknown): readonly unknown[] {
   if (Array.isArray(content)) return content;
   if (content === null || content === undefined || content === "") return [];
-  return [isPart(content) ? content : textPart(String(content))];
+  return [isJsonObject(content) ? content : textPart(String(content))];
 }
 
 /** A part as an Anthropic block; undefined for what is dropped. `role` is that of the message. */
 export function toAnthropicBlock(part: unknown, role: string): Part | undefined {
-  if (!isPart(part)) return typeof part === "string" ? textPart(part) : undefined;
+  if (!isJsonObject(part)) return typeof part === "string" ? textPart(part) : undefined;
   switch (part.type) {
     case "text":
       return typeof part.text === "string" ? part : undefined;
@@ -50,7 +51,7 @@ export function toAnthropicBlock(part: unknown, role: string): Part | undefined 
 
 /** A block as an OpenAI part; undefined for what is dropped. */
 export function toOpenAIPart(block: unknown): Part | undefined {
-  if (!isPart(block)) return typeof block === "string" ? textPart(block) : undefined;
+  if (!isJsonObject(block)) return typeof block === "string" ? textPart(block) : undefined;
   if (partStyle(block) === "openai") return block;
   switch (block.type) {
     case "text":
@@ -69,7 +70,7 @@ export function toOpenAIPart(block: unknown): Part | undefined {
 
 /** A block as text, for an assistant's message of OpenAI style; empty for what is dropped. */
 export function toOpenAIText(block: unknown): string {
-  if (isPart(block)) {
+  if (isJsonObject(block)) {
     if (block.type === "tool_use") return "";
     if (block.type === "refusal" && typeof block.refusal === "string") return block.refusal;
     if (block.type === "reasoning" || block.type === "thinking") return "";
@@ -85,8 +86,8 @@ export function noteOf(part: Part): { type: "text"; text: string } {
   const inner = textOfContent(part.content);
   if (inner !== "") return textPart(inner);
   const kind = typeof part.type === "string" ? part.type.replace(/_url$/, "") : "unknown part";
-  const file = isPart(part.file) ? part.file : {};
-  const source = isPart(part.source) ? part.source : {};
+  const file = isJsonObject(part.file) ? part.file : {};
+  const source = isJsonObject(part.source) ? part.source : {};
   const name = [part.title, part.name, file.filename, source.url].find((value) =>
     typeof value === "string" && value !== ""
   );
@@ -100,7 +101,7 @@ export function textPart(text: string): { type: "text"; text: string } {
 
 function imageBlock(part: Part): Part | undefined {
   const image = part.image_url;
-  const url = isPart(image) ? image.url : image;
+  const url = isJsonObject(image) ? image.url : image;
   if (typeof url !== "string") return undefined;
   if (/^https?:/i.test(url)) return { type: "image", source: { type: "url", url } };
   const data = readDataUrl(url);
@@ -116,7 +117,7 @@ function imagePart(block: Part): Part | undefined {
 }
 
 function documentBlock(part: Part): Part | undefined {
-  if (!isPart(part.file) || typeof part.file.file_data !== "string") return undefined;
+  if (!isJsonObject(part.file) || typeof part.file.file_data !== "string") return undefined;
   const data = readDataUrl(part.file.file_data);
   if (data?.mediaType !== "application/pdf") return undefined;
   const source = { type: "base64", media_type: data.mediaType, data: data.base64 };
@@ -125,7 +126,7 @@ function documentBlock(part: Part): Part | undefined {
 }
 
 function filePart(block: Part): Part | undefined {
-  if (!isPart(block.source)) return undefined;
+  if (!isJsonObject(block.source)) return undefined;
   const { type, data, content } = block.source;
   if (type === "text" && typeof data === "string") return textPart(data);
   if (type === "content") return textPart(textOfContent(content));
@@ -138,7 +139,7 @@ function filePart(block: Part): Part | undefined {
 
 /** The address of an Anthropic source, or its bytes as a data URL. */
 function urlOf(source: unknown): string | undefined {
-  if (!isPart(source)) return undefined;
+  if (!isJsonObject(source)) return undefined;
   const { type, url, data, media_type: mediaType } = source;
   if (type === "url") return typeof url === "string" ? url : undefined;
   if (type !== "base64" || typeof data !== "string" || typeof mediaType !== "string") {

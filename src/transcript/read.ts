@@ -8,15 +8,11 @@
  */
 
 import { quote } from "../errors.ts";
+import { isJsonObject, objectOf, parseJson } from "../json.ts";
 import type { Message, StyleName } from "../types.ts";
 
 /** One part of a message's content; the Anthropic style calls it a block. */
 export type Part = Record<string, unknown>;
-
-/** Whether a JSON value is an object. */
-export function isPart(value: unknown): value is Part {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** A tool call, read from a message of either style. */
 export interface CallPart {
@@ -85,7 +81,7 @@ export function checkTranscript(messages: readonly Message[], style: StyleName):
   }
   for (let index = 0; index < messages.length; index++) {
     const message: unknown = messages[index];
-    if (!isPart(message)) {
+    if (!isJsonObject(message)) {
       throw new TypeError(`messages[${index}] must be an object: ${quote(message)}`);
     }
   }
@@ -114,7 +110,7 @@ export function fitsOpenAI(message: Message): boolean {
     let own = role !== "assistant";
     for (const part of content) {
       const style = partStyle(part);
-      if (style === "anthropic" || !isPart(part)) return false;
+      if (style === "anthropic" || !isJsonObject(part)) return false;
       own ||= style === "openai";
     }
     if (!own) return false;
@@ -131,8 +127,8 @@ export function fitsOpenAI(message: Message): boolean {
   if (calls === undefined || calls === null) return true;
   return Array.isArray(calls) &&
     calls.every((call) =>
-      isPart(call) && typeof call.type === "string" &&
-      (!isPart(call.function) ||
+      isJsonObject(call) && typeof call.type === "string" &&
+      (!isJsonObject(call.function) ||
         text(call.function.name) !== "" && typeof call.function.arguments === "string")
     );
 }
@@ -147,11 +143,11 @@ export function fitsAnthropic(message: Message): boolean {
   if (typeof content === "string") return true;
   if (!Array.isArray(content) || content.length === 0) return false;
   for (const block of content) {
-    if (!isPart(block) || typeof block.type !== "string") return false;
+    if (!isJsonObject(block) || typeof block.type !== "string") return false;
     if (partStyle(block) === "openai") return false;
     if (block.type === "text" && typeof block.text !== "string") return false;
     if (block.type === "tool_use") {
-      if (role !== "assistant" || text(block.name) === "" || !isPart(block.input)) {
+      if (role !== "assistant" || text(block.name) === "" || !isJsonObject(block.input)) {
         return false;
       }
     }
@@ -165,18 +161,18 @@ export function fitsAnthropic(message: Message): boolean {
 function isResultContent(content: unknown): boolean {
   return typeof content === "string" || content === undefined ||
     Array.isArray(content) &&
-      content.every((part) => isPart(part) && partStyle(part) !== "openai");
+      content.every((part) => isJsonObject(part) && partStyle(part) !== "openai");
 }
 
 /** Which style alone knows a part; undefined for text, and for what neither is known to have. */
 export function partStyle(part: unknown): StyleName | undefined {
-  if (!isPart(part) || typeof part.type !== "string") return undefined;
+  if (!isJsonObject(part) || typeof part.type !== "string") return undefined;
   switch (part.type) {
     case "text":
       return part.citations === undefined ? undefined : "anthropic";
     case "image":
     case "document":
-      return isPart(part.source) ? "anthropic" : undefined;
+      return isJsonObject(part.source) ? "anthropic" : undefined;
     case "thinking": // Mistral, an OpenAI style server, has a list of parts here
       return Array.isArray(part.thinking) ? "openai" : "anthropic";
   }
@@ -202,7 +198,7 @@ export function isResultMessage(message: Message): boolean {
 
 /** Whether a part is an Anthropic tool result. */
 export function isResultBlock(part: unknown): part is Part {
-  return isPart(part) && part.type === "tool_result";
+  return isJsonObject(part) && part.type === "tool_result";
 }
 
 const NONE: readonly Part[] = [];
@@ -213,14 +209,14 @@ export function callsOf(message: Message): CallPart[] {
   if (message.role !== "assistant") return calls;
   for (const call of toolCallsOf(message)) {
     // OpenAI's custom tools keep their name and text in `custom`.
-    const body = isPart(call.function) ? call.function : call.custom;
-    const { name, arguments: args, input } = isPart(body) ? body : call;
+    const body = isJsonObject(call.function) ? call.function : call.custom;
+    const { name, arguments: args, input } = isJsonObject(body) ? body : call;
     calls.push({ id: text(call.id), name: text(name), arguments: args ?? input });
   }
   const own = calls.length;
   if (Array.isArray(message.content)) {
     for (const part of message.content) {
-      if (!isPart(part) || part.type !== "tool_use") continue;
+      if (!isJsonObject(part) || part.type !== "tool_use") continue;
       const id = text(part.id);
       // Some gateways tell a call twice, once in each style.
       if (own > 0 && calls.some((call, index) => index < own && call.id === id)) continue;
@@ -238,7 +234,7 @@ export function callsOf(message: Message): CallPart[] {
 export function toolCallsOf(message: Message): readonly Part[] {
   const calls = message.role === "assistant" ? message.tool_calls : undefined;
   if (!Array.isArray(calls)) return NONE;
-  return calls.every(isPart) ? calls : calls.filter(isPart);
+  return calls.every(isJsonObject) ? calls : calls.filter(isJsonObject);
 }
 
 /**
@@ -247,22 +243,24 @@ export function toolCallsOf(message: Message): readonly Part[] {
  */
 export function isLegacyCall(message: Message): boolean {
   const { role, content, function_call: call } = message;
-  return isPart(call) && text(call.name) !== "" && role === "assistant" &&
+  return isJsonObject(call) && text(call.name) !== "" && role === "assistant" &&
     toolCallsOf(message).length === 0 &&
     !(Array.isArray(content) && content.some((part) => part?.type === "tool_use"));
 }
 
 /** The tool results that a message holds, in order, whichever way it is written. */
 export function resultsOf(message: Message): ResultPart[] {
-  if (isResultMessage(message)) {
-    return [{ id: resultId(message), content: message.content, isError: false }];
-  }
-  if (!Array.isArray(message.content)) return [];
-  return message.content.filter(isResultBlock).map((block) => ({
-    id: resultId(block),
-    content: block.content,
-    isError: block.is_error === true,
+  return resultParts(message).map((part) => ({
+    id: resultId(part),
+    content: part.content,
+    isError: part.is_error === true,
   }));
+}
+
+/** The results of a message as they are written: the message itself, or blocks of its content. */
+export function resultParts(message: Message): readonly Part[] {
+  if (isResultMessage(message)) return [message];
+  return Array.isArray(message.content) ? message.content.filter(isResultBlock) : NONE;
 }
 
 /** The id of the call that a result message or a result block answers; empty where none is given. */
@@ -286,7 +284,7 @@ export function textOfContent(content: unknown): string {
   if (!Array.isArray(content)) return "";
   let joined = "";
   for (const part of content) {
-    if (isPart(part) && part.type === "text") joined += text(part.text);
+    if (isJsonObject(part) && part.type === "text") joined += text(part.text);
   }
   return joined;
 }
@@ -296,17 +294,22 @@ export function textOfContent(content: unknown): string {
  * for whatever is no JSON object: a list, null, a text in a text, a text cut short.
  */
 export function parseArguments(raw: unknown): Record<string, unknown> | undefined {
-  if (raw === undefined) return {};
-  let value = raw;
-  if (typeof raw === "string") {
-    if (raw.trim() === "") return {};
-    try {
-      value = JSON.parse(raw);
-    } catch {
-      return undefined;
-    }
+  if (raw === undefined || (typeof raw === "string" && raw.trim() === "")) return {};
+  return objectOf(typeof raw === "string" ? parseJson(raw) : raw);
+}
+
+/**
+ * The arguments of a call as a text. A text stays as it is, a value becomes its JSON, and nothing an
+ * empty text.
+ */
+export function argumentsText(raw: unknown): string {
+  if (typeof raw === "string") return raw;
+  if (raw === undefined || raw === null) return "";
+  try {
+    return JSON.stringify(raw);
+  } catch {
+    return "nested too deep to be written"; // no JSON, so that no tool runs with it
   }
-  return isPart(value) ? value : undefined;
 }
 
 function text(value: unknown): string {

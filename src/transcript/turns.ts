@@ -5,9 +5,8 @@
  */
 
 import type { Message } from "../types.ts";
-import { resultParts } from "./last_turn.ts";
 import { Pairing } from "./pairs.ts";
-import { callsOf } from "./read.ts";
+import { callsOf, resultParts } from "./read.ts";
 
 /** The calls of one message. */
 interface Round {

@@ -5,9 +5,10 @@
  */
 
 import { StreamError } from "../errors.ts";
+import { objectOf, parseJson } from "../json.ts";
 import type { StreamEvent } from "../types.ts";
 import { SseParser } from "./sse.ts";
-import { objectOf, type StreamDecoder } from "./style.ts";
+import type { StreamDecoder } from "./style.ts";
 import { WellFormedPieces } from "./well_formed.ts";
 
 /** What an answer stream needs of the request. */
@@ -99,13 +100,10 @@ export class AnswerStream {
       // Keep-alive comments that a gateway sends as data begin with a colon.
       if (this.#decoder.pushText(data) || data.trim() === "" || data.startsWith(":")) return;
     }
-    let payload: Record<string, unknown> | undefined;
-    try {
-      payload = objectOf(JSON.parse(data));
-    } catch {
-      // The last event of a body that was cut is no event.
-      if (this.#isAtEnd) return;
-    }
+    const value = parseJson(data);
+    // The last event of a body that was cut is no event.
+    if (value === undefined && this.#isAtEnd) return;
+    const payload = objectOf(value);
     try {
       if (payload === undefined) throw this.#malformed(data);
       if (isCarriedError(payload) || event === "error") {

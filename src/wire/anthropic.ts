@@ -4,6 +4,7 @@
  * @module
  */
 
+import { objectOf, textOrUndefined } from "../json.ts";
 import { callsOf, textOf } from "../transcript/read.ts";
 import { convertTranscript } from "../transcript/convert.ts";
 import { toAnthropic } from "../tools/declarations.ts";
@@ -16,9 +17,7 @@ import {
   type ChatRequest,
   type Completion,
   newCallId,
-  objectOf,
   type Style,
-  textOrUndefined,
   tokenCount,
   UnreadableAnswer,
 } from "./style.ts";

@@ -5,11 +5,9 @@
  * @module
  */
 
-import { parseArguments } from "../transcript/read.ts";
+import { isJsonObject, textOrUndefined } from "../json.ts";
+import { isResultBlock, parseArguments, type Part } from "../transcript/read.ts";
 import type { Message } from "../types.ts";
-import { objectOf, textOrUndefined } from "./style.ts";
-
-type Block = Record<string, unknown>;
 
 /** Stands where the API demands a text and there is none. */
 const NOTHING = "(nothing)";
@@ -28,11 +26,14 @@ export function sendableMessages(transcript: readonly Message[]): Message[] {
     const next: Message = isBare ? message : { role: message.role, content };
     const last = messages.at(-1);
     if (last?.role === next.role) {
-      const blocks = [...blocksOf(last.content), ...blocksOf(content)];
+      const blocks = [...asBlocks(last.content), ...asBlocks(content)];
       // Results come first in a message, also when two messages become one.
       messages[messages.length - 1] = {
         ...last,
-        content: [...blocks.filter(isResult), ...blocks.filter((block) => !isResult(block))],
+        content: [
+          ...blocks.filter(isResultBlock),
+          ...blocks.filter((block) => !isResultBlock(block)),
+        ],
       };
     } else messages.push(next);
   }
@@ -49,7 +50,7 @@ function sendableContent(message: Message): unknown {
   let isChanged = false;
   const blocks: unknown[] = [];
   for (const block of content) {
-    const next = objectOf(block) === undefined ? undefined : sendableBlock(block);
+    const next = isJsonObject(block) ? sendableBlock(block) : undefined;
     if (next !== block) isChanged = true;
     if (next !== undefined) blocks.push(next);
   }
@@ -58,7 +59,7 @@ function sendableContent(message: Message): unknown {
 }
 
 /** The block as it is sent; undefined if it is left out. */
-function sendableBlock(block: Block): Block | undefined {
+function sendableBlock(block: Part): Part | undefined {
   switch (block.type) {
     case "text":
       return typeof block.text === "string" && block.text.trim() !== "" ? block : undefined;
@@ -70,9 +71,9 @@ function sendableBlock(block: Block): Block | undefined {
       return textOrUndefined(block.data) === undefined ? undefined : block;
     case "tool_use":
     case "server_tool_use":
-      return objectOf(block.input) === undefined
-        ? { ...block, input: parseArguments(block.input) ?? {} }
-        : block;
+      return isJsonObject(block.input)
+        ? block
+        : { ...block, input: parseArguments(block.input) ?? {} };
     case "tool_result":
       return sendableResult(block);
     default:
@@ -80,7 +81,7 @@ function sendableBlock(block: Block): Block | undefined {
   }
 }
 
-function sendableResult(block: Block): Block {
+function sendableResult(block: Part): Part {
   const { pending, ...rest } = block;
   const isEmpty = block.content === undefined || block.content === null ||
     (typeof block.content === "string" && block.content.trim() === "") ||
@@ -94,16 +95,12 @@ function trimmedEnd(message: Message): Message {
   if (typeof message.content === "string") {
     return { ...message, content: message.content.trimEnd() };
   }
-  const blocks = blocksOf(message.content);
+  const blocks = asBlocks(message.content);
   const last = blocks.at(-1);
   if (last?.type !== "text" || typeof last.text !== "string") return message;
   return { ...message, content: [...blocks.slice(0, -1), { ...last, text: last.text.trimEnd() }] };
 }
 
-function blocksOf(content: unknown): Block[] {
+function asBlocks(content: unknown): Part[] {
   return Array.isArray(content) ? content : [{ type: "text", text: content }];
-}
-
-function isResult(block: Block): boolean {
-  return block.type === "tool_result";
 }

@@ -6,11 +6,11 @@
  */
 
 import { StreamError } from "../errors.ts";
+import { objectOf, parseJson, textOrUndefined } from "../json.ts";
 import { equalJson } from "../messages.ts";
+import { argumentsText, type Part } from "../transcript/read.ts";
 import type { StreamEvent } from "../types.ts";
-import { argumentsText, objectOf, type StreamDecoder, textOrUndefined } from "./style.ts";
-
-type Block = Record<string, unknown>;
+import type { StreamDecoder } from "./style.ts";
 
 /** The decoder of the Anthropic style. */
 export class AnthropicDecoder implements StreamDecoder {
@@ -20,12 +20,12 @@ export class AnthropicDecoder implements StreamDecoder {
   #usage: Record<string, unknown> = {};
   #stop: Record<string, unknown> = {};
   /** In the order in which the blocks began. */
-  #blocks: Block[] = [];
-  #byIndex = new Map<unknown, Block>();
+  #blocks: Part[] = [];
+  #byIndex = new Map<unknown, Part>();
   /** Indexes of blocks that have ended. */
   #stopped = new Set<unknown>();
   /** The JSON text of a block's input, while it grows. */
-  #inputs = new Map<Block, string>();
+  #inputs = new Map<Part, string>();
 
   push(data: Record<string, unknown>, event: string, events: StreamEvent[]): void {
     switch (textOrUndefined(data.type) ?? event) {
@@ -66,7 +66,10 @@ export class AnthropicDecoder implements StreamDecoder {
 
   payload(): Record<string, unknown> {
     for (const [block, text] of this.#inputs) {
-      if (text !== "") block.input = parsedOrText(text);
+      if (text === "") continue;
+      const input = parseJson(text);
+      // Input that never became whole stays the text that it was: no tool runs with it.
+      block.input = input === undefined ? text : input;
     }
     const blocks = this.#blocks.filter((block, index) => !this.#isRepeated(block, index));
     const hasBegun = this.#blocks.length > 0 || Object.keys(this.#message).length > 0;
@@ -85,7 +88,7 @@ export class AnthropicDecoder implements StreamDecoder {
     }
   }
 
-  #start(index: unknown, given: Block | undefined, events: StreamEvent[]): void {
+  #start(index: unknown, given: Part | undefined, events: StreamEvent[]): void {
     if (given === undefined) return;
     const known = this.#byIndex.get(index);
     if (known?.id !== undefined && known.id === given.id) return;
@@ -127,10 +130,8 @@ export class AnthropicDecoder implements StreamDecoder {
         );
         break;
       case "citations_delta":
-        block.citations = [
-          ...(Array.isArray(block.citations) ? block.citations : []),
-          delta.citation,
-        ];
+        if (Array.isArray(block.citations)) block.citations.push(delta.citation);
+        else block.citations = [delta.citation];
         break;
       default:
         for (const key in delta) if (key !== "type") append(block, key, delta[key]);
@@ -138,7 +139,7 @@ export class AnthropicDecoder implements StreamDecoder {
   }
 
   /** Whether a call is only begun again: it has no input of its own, or that of the first one. */
-  #isRepeated(block: Block, index: number): boolean {
+  #isRepeated(block: Part, index: number): boolean {
     if (block.type !== "tool_use" || block.id === undefined) return false;
     const first = this.#blocks.findIndex(({ type, id }) => type === "tool_use" && id === block.id);
     if (first === index) return false;
@@ -146,7 +147,7 @@ export class AnthropicDecoder implements StreamDecoder {
   }
 
   /** The block that a delta is about: by its index, else the latest, else one that was not started. */
-  #blockOf(index: unknown, delta: Record<string, unknown>): Block {
+  #blockOf(index: unknown, delta: Record<string, unknown>): Part {
     const known = index === undefined ? this.#blocks.at(-1) : this.#byIndex.get(index);
     if (known !== undefined) return known;
     // Which call arguments belong to cannot be told then: no tool may run with or without them.
@@ -156,7 +157,7 @@ export class AnthropicDecoder implements StreamDecoder {
         "LLM answer has a piece of a block that is not open",
       );
     }
-    const block: Block = delta.type === "thinking_delta"
+    const block: Part = delta.type === "thinking_delta"
       ? { type: "thinking", thinking: "" }
       : { type: "text", text: "" };
     this.#blocks.push(block);
@@ -165,17 +166,8 @@ export class AnthropicDecoder implements StreamDecoder {
   }
 }
 
-function append(block: Block, key: string, piece: unknown): void {
+function append(block: Part, key: string, piece: unknown): void {
   if (piece === null || piece === undefined) return;
   const before = block[key];
   block[key] = typeof before === "string" && typeof piece === "string" ? before + piece : piece;
-}
-
-/** Input that never became whole stays the text that it was: no tool runs with it. */
-function parsedOrText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

@@ -5,20 +5,24 @@
  * @module
  */
 
-import { callsOf, isLegacyCall, parseArguments, textOf } from "../transcript/read.ts";
+import { objectOf, textOrUndefined } from "../json.ts";
+import {
+  argumentsText,
+  callsOf,
+  isLegacyCall,
+  parseArguments,
+  textOf,
+} from "../transcript/read.ts";
 import { convertTranscript } from "../transcript/convert.ts";
 import { toOpenAI } from "../tools/declarations.ts";
 import type { Message, Usage } from "../types.ts";
 import { OpenAIDecoder } from "./openai_decoder.ts";
 import {
-  argumentsText,
   type CallResult,
   type ChatRequest,
   type Completion,
   newCallId,
-  objectOf,
   type Style,
-  textOrUndefined,
   tokenCount,
   UnreadableAnswer,
 } from "./style.ts";

@@ -5,8 +5,10 @@
  * @module
  */
 
+import { objectOf, textOrUndefined } from "../json.ts";
+import { argumentsText } from "../transcript/read.ts";
 import type { StreamEvent } from "../types.ts";
-import { argumentsText, objectOf, type StreamDecoder, textOrUndefined } from "./style.ts";
+import type { StreamDecoder } from "./style.ts";
 
 /** A call that is still growing. */
 class GrowingCall {
@@ -166,7 +168,7 @@ export class OpenAIDecoder implements StreamDecoder {
         next?.type === "thinking" && last?.type === "thinking" && Array.isArray(next.thinking) &&
         Array.isArray(last.thinking)
       ) {
-        content[content.length - 1] = { ...last, thinking: [...last.thinking, ...next.thinking] };
+        for (const piece of next.thinking) last.thinking.push(piece);
         continue;
       }
       content.push(part);

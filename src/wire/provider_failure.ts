@@ -5,7 +5,7 @@
  */
 
 import { ProviderError } from "../errors.ts";
-import { objectOf, textOrUndefined } from "./style.ts";
+import { objectOf, parseJson, textOrUndefined } from "../json.ts";
 
 /** How much of a body an error carries, in characters. */
 const MAX_BODY = 2_000;
@@ -51,7 +51,7 @@ export interface Failure {
 /** The error of a refused request. `redact` takes secrets out of whatever the provider repeats. */
 export function providerError(failure: Failure, redact: (text: string) => string): ProviderError {
   const { headers, body, isFirst, summary } = failure;
-  const payload = failure.payload ?? parsed(body);
+  const payload = failure.payload ?? parseJson(body ?? "");
   const providerMessage = messageOf(payload);
   const code = codeOf(payload);
   const status = isFirst === undefined ? failure.status : namedStatus(payload) ?? failure.status;
@@ -141,15 +141,6 @@ function codeOf(payload: unknown): string | undefined {
   // A number is most often the status once more.
   const code = word ?? values.find((value) => typeof value === "number");
   return code === undefined ? undefined : String(code);
-}
-
-function parsed(body: string | undefined): unknown {
-  if (body === undefined) return undefined;
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }
 
 /** A body that is no JSON in one line: the title of a page, else its start. */

@@ -12,11 +12,12 @@ import {
   StreamError,
   ToolnexusError,
 } from "../errors.ts";
+import { objectOf, parseJson } from "../json.ts";
 import { abortable, type IdleWatch, Scope, sleep } from "../scope.ts";
 import type { StreamEvent } from "../types.ts";
 import { AnswerStream, isCarriedError } from "./answer_stream.ts";
 import { type Failure, providerError } from "./provider_failure.ts";
-import { type Completion, objectOf, type Style, UnreadableAnswer } from "./style.ts";
+import { type Completion, type Style, UnreadableAnswer } from "./style.ts";
 import { TextReader } from "./text_reader.ts";
 
 /** How much of an error's body is read, in characters. */
@@ -167,7 +168,9 @@ class Sending {
 
   /** What was thrown, in this client's terms. */
   explain(thrown: unknown): ToolnexusError {
-    const error = this.#scope.signal.aborted ? this.#scope.signal.reason : thrown;
+    const { aborted, reason: why } = this.#scope.signal;
+    // What the provider said stands, though its body did not end in time.
+    const error = aborted && !(thrown instanceof ProviderError) ? why : thrown;
     if (error instanceof ToolnexusError) return error;
     // What fetch throws can repeat the whole URL, and a key in it; its cause says what happened.
     const said = causesOf(error).map(reasonOf);
@@ -317,7 +320,7 @@ class Sending {
 
   /** The payload of a whole body: JSON, or an event stream under another name. */
   #parse(body: string): Record<string, unknown> {
-    const payload = body.startsWith("{") ? objectOf(parsed(body)) : undefined;
+    const payload = body.startsWith("{") ? objectOf(parseJson(body)) : undefined;
     if (payload === undefined) return this.#parseOdd(body);
     if (isCarriedError(payload)) return this.#fail({ payload, isFirst: true });
     return payload;
@@ -351,12 +354,4 @@ function causesOf(error: unknown): unknown[] {
     causes.push(cause = cause.cause);
   }
   return causes;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

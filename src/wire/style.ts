@@ -102,24 +102,6 @@ export function tokenCount(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0;
 }
 
-/** `value` if it is a plain object of JSON. */
-export function objectOf(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? value as Record<string, unknown>
-    : undefined;
-}
-
-/** `value` if it is a non-empty string. */
-export function textOrUndefined(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
-}
-
-/** The arguments of a call are a text; what is sent as a value is taken as its JSON. */
-export function argumentsText(given: unknown): string {
-  if (typeof given === "string") return given;
-  return given === undefined || given === null ? "" : JSON.stringify(given);
-}
-
 /** An id for a call that came without one. */
 export function newCallId(): string {
   return `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;

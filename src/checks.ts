@@ -1,0 +1,66 @@
+/**
+ * Checks of arguments: each error names the argument and its value.
+ *
+ * @module
+ */
+
+import { quote } from "./errors.ts";
+
+/** @throws {TypeError} if `value` is given and no function */
+export function checkFunction(name: string, value: unknown): void {
+  if (value !== undefined && typeof value !== "function") {
+    throw new TypeError(`${name} must be a function: ${quote(value)}`);
+  }
+}
+
+/** @throws {TypeError} if `signal` is given and none */
+export function checkSignal(signal: unknown): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new TypeError(`signal must be an AbortSignal: ${quote(signal)}`);
+  }
+}
+
+/** @throws {TypeError} if `value` is no object */
+export function checkObject(name: string, value: unknown): void {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new TypeError(`${name} must be an object: ${quote(value)}`);
+  }
+}
+
+/**
+ * A whole number from `least`; `fallback` where none is given.
+ *
+ * @throws {TypeError | RangeError} if it is none
+ */
+export function count(name: string, value: unknown, least: number, fallback?: number): number {
+  if (value === undefined && fallback !== undefined) return fallback;
+  if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${quote(value)}`);
+  if (!Number.isInteger(value) || value < least) {
+    throw new RangeError(`${name} must be a whole number from ${least}: ${value}`);
+  }
+  return value;
+}
+
+/**
+ * A time in milliseconds, at least `least`; `fallback` where none is given.
+ *
+ * @throws {TypeError | RangeError} if it is none
+ */
+export function time(name: string, value: unknown, least: number, fallback?: number): number {
+  if (value === undefined && fallback !== undefined) return fallback;
+  if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${quote(value)}`);
+  if (!(value >= least)) throw new RangeError(`${name} must be at least ${least}: ${value}`);
+  return value;
+}
+
+/**
+ * A limit in milliseconds, above 0; undefined for no limit, as `Infinity` is one.
+ *
+ * @throws {TypeError | RangeError} if it is none
+ */
+export function optionalTime(name: string, value: unknown): number | undefined {
+  if (value === undefined) return undefined;
+  const ms = time(name, value, 0);
+  if (ms === 0) throw new RangeError(`${name} must be above 0: 0`);
+  return ms === Infinity ? undefined : ms;
+}
