@@ -205,7 +205,9 @@ Deno.test("neither ./skills nor mod.ts knows of MCP, and ./mcp loads its client 
   const loadsClient = async (script: string) =>
     /modelcontextprotocol\/client\/\d/.test(await runScript(script, "--log-level=debug"));
   assertEquals(await loadsClient(script), false);
-  assertEquals(await loadsClient(`await import("@modelcontextprotocol/client")`), true);
+  const loader = new URL("../src/sources/mcp_package.ts", import.meta.url);
+  const loading = `import { loadClient } from "${loader}"; await loadClient();`;
+  assertEquals(await loadsClient(loading), true);
 });
 
 /** Runs a program that has one permission; both of its outputs. */

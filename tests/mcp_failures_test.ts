@@ -2,12 +2,13 @@
  * MCP servers that do what they should not, in every phase. With `TOOLNEXUS_MCP_TABLE=1` the tests
  * print what became of each: transport, phase, outcome, time, processes left.
  */
-// Loaded beforehand, so that no server's time is spent on it.
-import "@modelcontextprotocol/client";
-import "@modelcontextprotocol/client/validators/cf-worker";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { connectMcp, listMcpTools, type McpServerConfig } from "@toolnexus/client/mcp";
+import { loadClient } from "../src/sources/mcp_package.ts";
 import { call, ourServer, processesWith, withWarnings } from "./fixtures/mcp/kit.ts";
+
+// Loaded beforehand, so that no server's time is spent on it.
+await loadClient();
 
 /** The times of the servers for which a test waits until they have run out. */
 const timeouts: Record<string, number> = {

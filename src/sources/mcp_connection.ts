@@ -4,7 +4,6 @@
  * @module
  */
 
-import type { Client, ConnectOptions, ElicitResult, Transport } from "@modelcontextprotocol/client";
 import {
   type Answer,
   type Awaitable,
@@ -20,6 +19,13 @@ import {
   type ElicitationParams,
   elicitationToRequest,
 } from "./mcp_elicitation.ts";
+import {
+  type Client,
+  type ConnectOptions,
+  type ElicitResult,
+  loadClient,
+  type Transport,
+} from "./mcp_package.ts";
 import { mayBeSse, remoteOptions } from "./mcp_remote.ts";
 import { toToolResult } from "./mcp_result.ts";
 import { StdioTransport } from "./mcp_stdio.ts";
@@ -294,12 +300,4 @@ function loginOf(error: unknown): ToolResult | undefined {
   const [params] = data.elicitations;
   if (typeof params?.url !== "string") return undefined;
   return pending(elicitationToRequest({ ...params, message: String(params.message ?? "") }));
-}
-
-async function loadClient() {
-  const [client, validator] = await Promise.all([
-    import("@modelcontextprotocol/client"),
-    import("@modelcontextprotocol/client/validators/cf-worker"),
-  ]);
-  return { ...client, ...validator };
 }

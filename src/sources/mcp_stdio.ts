@@ -4,8 +4,8 @@
  * @module
  */
 
-import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import type { LocalServer } from "./mcp_config.ts";
+import type { JSONRPCMessage, Transport } from "./mcp_package.ts";
 
 /** A message longer than this ends the connection. */
 export const MAX_MESSAGE_BYTES = 16 * 1_048_576;
