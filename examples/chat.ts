@@ -70,14 +70,14 @@ async function main(): Promise<void> {
   for await (const prompt of prompts()) {
     if (prompt.trim() !== "") await answer(client, prompt, id);
   }
-  Deno.removeSignalListener("SIGINT", onInterrupt);
 }
 
+/** Leaving is no failure, whether a signal tells it or a prompt() that ends with null: a 0. */
 function onInterrupt(): void {
   // `deno task` passes on what the terminal has sent already: two signals at once are one Ctrl-C.
   if (performance.now() - interruptedAt < 500) return;
   interruptedAt = performance.now();
-  if (answering === undefined || answering.signal.aborted) Deno.exit(130);
+  if (answering === undefined || answering.signal.aborted) Deno.exit(0);
   answering.abort();
 }
 
