@@ -90,23 +90,29 @@ export class StdioTransport implements Transport {
     this.#input.closed.catch(() => {}); // a pipe that breaks is told by the output's end
     this.#output = child.stdout.getReader();
     this.#errors = child.stderr.getReader();
-    void this.#readErrors(this.#errors);
     const read = this.#readMessages(this.#output);
+    const readErrors = this.#readErrors(this.#errors);
     const ended = child.status.then(({ code, signal }) => {
       this.#exit = signal === null ? `exit code ${code}` : signal;
     });
-    this.#over = Promise.all([read, ended]);
+    this.#over = Promise.all([read, readErrors, ended]);
     void Promise.race([read, ended.then(() => within(read, DRAIN_MS))]).then(() =>
       this.close(DRAIN_MS)
     );
   }
 
-  /** Writes one message. */
+  /** Writes one message. A failure is told when it is known how the server ended. */
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#input === undefined || this.#closing !== undefined) {
       throw new Error("the server's input is closed");
     }
-    await this.#input.write(new TextEncoder().encode(`${JSON.stringify(message)}\n`));
+    try {
+      await this.#input.write(new TextEncoder().encode(`${JSON.stringify(message)}\n`));
+    } catch (error) {
+      // A pipe breaks when the server ends: how it ended says more.
+      await within(this.#over, DRAIN_MS);
+      throw error;
+    }
   }
 
   /**
