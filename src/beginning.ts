@@ -33,7 +33,6 @@ export interface ExecutionInput {
   history: readonly Message[];
   id: string | undefined;
   signal: AbortSignal | undefined;
-  streaming: boolean;
 }
 
 /** A new user turn after what was said before. */

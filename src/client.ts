@@ -5,8 +5,9 @@
  */
 
 import { checkFunction, checkObject, checkSignal } from "./checks.ts";
-import { ConversationConflictError, HookError, quote, type RunAbortedError } from "./errors.ts";
+import { ConversationConflictError, HookError, quote } from "./errors.ts";
 import { Execution } from "./execution.ts";
+import { callHook } from "./hooks.ts";
 import { InMemoryConversationStore } from "./memory_store.ts";
 import {
   checkConversationId,
@@ -149,7 +150,7 @@ export class Client {
   stream(prompt: Prompt, options: StreamOptions = {}): RunStream {
     checkObject("options", options);
     const call = { ...options, store: this.#store };
-    return new RunStream(this.#execution(userTurn(prompt), call, true));
+    return new RunStream(this.#execution(userTurn(prompt), call));
   }
 
   /**
@@ -168,7 +169,7 @@ export class Client {
   /** The same as {@linkcode Client.resume}, event by event. */
   resumeStream(options: ResumeOptions): RunStream {
     const call = { ...checkedResume(options), store: this.#store };
-    return new RunStream(this.#execution(undefined, call, true));
+    return new RunStream(this.#execution(undefined, call));
   }
 
   /**
@@ -189,7 +190,7 @@ export class Client {
     const { history, ...rest } = options;
     return new Conversation(history ?? [], {
       send: (turn, call, onText) => this.#result(turn, { ...rest, ...call }, { onText }),
-      stream: (turn, call) => new RunStream(this.#execution(turn, { ...rest, ...call }, true)),
+      stream: (turn, call) => new RunStream(this.#execution(turn, { ...rest, ...call })),
     });
   }
 
@@ -209,24 +210,22 @@ export class Client {
     { onText }: { onText?: ((delta: string) => void) | undefined },
   ): Promise<RunResult> {
     checkFunction("onText", onText);
-    if (onText === undefined) return await this.#execution(turn, call, false).result();
-    const stream = new RunStream(this.#execution(turn, call, true));
-    let failure: HookError | undefined;
-    for await (const event of stream) {
-      if (event.type !== "text") continue;
-      try {
-        await onText(event.delta);
-      } catch (cause) {
-        failure = new HookError("onText", cause);
-        break;
+    const execution = this.#execution(turn, call);
+    if (onText === undefined) return await execution.run();
+    return await execution.run(async (events, signal) => {
+      for (const [index, event] of events.entries()) {
+        if (event.type !== "text") continue;
+        try {
+          await callHook("onText", onText, event.delta, signal);
+        } catch (error) {
+          if (error instanceof HookError) execution.close(events.slice(index + 1), error);
+          throw error;
+        }
       }
-    }
-    if (failure === undefined) return await stream.result;
-    const left = await stream.result.then(() => undefined, (left: RunAbortedError) => left);
-    throw Object.assign(failure, { result: left?.result, partialText: left?.partialText });
+    });
   }
 
-  #execution(turn: Message[] | undefined, call: Call, streaming: boolean): Execution {
+  #execution(turn: Message[] | undefined, call: Call): Execution {
     const { store, id, history, signal, toolkit, answer } = call;
     if (id !== undefined) checkConversationId(id);
     if (id !== undefined && history !== undefined) {
@@ -244,7 +243,6 @@ export class Client {
       history: copyMessages(history ?? []),
       id,
       signal,
-      streaming,
     });
   }
 

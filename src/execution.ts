@@ -6,7 +6,7 @@
  */
 
 import { beginTurn, type ExecutionInput, resumeTurn } from "./beginning.ts";
-import { reasonOf, RunAbortedError, type ToolnexusError } from "./errors.ts";
+import { reasonOf, type ToolnexusError } from "./errors.ts";
 import { loop } from "./loop.ts";
 import { type Place, placeOf, takeTurn, within } from "./queue.ts";
 import { Run } from "./run.ts";
@@ -17,6 +17,9 @@ import { Transaction } from "./transaction.ts";
 import type { Message, RunResult, StreamEvent } from "./types.ts";
 import { NO_USAGE } from "./usage.ts";
 
+/** Gets the events of a run, a batch at a time; the run goes on when it resolves. */
+export type Watch = (events: StreamEvent[], signal: AbortSignal) => Promise<void>;
+
 /** A run that is about to happen, happens, or has happened; once. */
 export class Execution {
   readonly #input: ExecutionInput;
@@ -25,46 +28,33 @@ export class Execution {
   #scope: Scope | undefined;
   /** The run, when it has got as far as to have a transcript. */
   #begun: Run | undefined;
-  /** Why it ended before its end, when the reader left. */
-  #closed: RunAbortedError | undefined;
+  /** Why it ended before its end, when whoever watches left. */
+  #closed: ToolnexusError | undefined;
 
   constructor(input: ExecutionInput) {
     this.#input = input;
     this.#place = input.id === undefined ? undefined : placeOf(input.store, input.id);
   }
 
-  /** Does a step of the run, so that an ask of its tools and hooks knows where it comes from. */
-  within<Result>(step: () => Result): Result {
-    return this.#place === undefined ? step() : within(this.#place, step);
+  /** Runs to the end. The answer is streamed if somebody watches. */
+  run(watch?: Watch): Promise<RunResult> {
+    const { settings, id } = this.#input;
+    const work = () => traceRun({ settings, conversationId: id }, () => this.#steps(watch));
+    // An ask of its tools and hooks knows by its place where it comes from.
+    return this.#place === undefined ? work() : within(this.#place, work);
   }
 
-  /** Runs to the end. */
-  async result(): Promise<RunResult> {
-    const events = this.events();
-    for (;;) {
-      const step = await this.within(() => events.next());
-      if (step.done) return step.value;
-    }
-  }
-
-  /** Ends the run because its reader left, who has not seen `unread`. */
-  close(unread: readonly StreamEvent[]): RunAbortedError {
+  /** Ends the run because whoever watches it left, and has not seen `unread`. */
+  close(unread: readonly StreamEvent[], reason: ToolnexusError): void {
     // What came before the last count of tokens belongs to answers that are whole.
     const current = unread.slice(unread.findLastIndex(({ type }) => type === "usage") + 1);
     const unseen = current.reduce((sum, e) => e.type === "text" ? sum + e.delta.length : sum, 0);
     this.#progress.text = this.#progress.text.slice(0, this.#progress.text.length - unseen);
-    this.#closed = new RunAbortedError("aborted", "stream was left before its end");
-    this.#scope?.abort(this.#closed);
-    return this.#closed;
+    this.#closed = reason;
+    this.#scope?.abort(reason);
   }
 
-  /** The run, in batches of events. Nothing happens before the first step. */
-  events(): AsyncGenerator<StreamEvent[], RunResult> {
-    const { settings, id } = this.#input;
-    return traceRun({ settings, conversationId: id }, this.#steps());
-  }
-
-  async *#steps(): AsyncGenerator<StreamEvent[], RunResult> {
+  async #steps(watch: Watch | undefined): Promise<RunResult> {
     const started = performance.now();
     let leave: (() => void) | undefined;
     let error: unknown;
@@ -72,13 +62,13 @@ export class Execution {
       using scope = runScope(this.#input.signal, this.#input.settings.timeoutMs);
       this.#scope = scope;
       leave = this.#place && await takeTurn(this.#place, scope.signal);
-      return yield* this.#run(scope.signal);
+      return await this.#run(scope.signal, watch);
     } catch (thrown) {
       error = thrown;
       throw thrown;
     } finally {
       leave?.();
-      this.#emit(performance.now() - started, error ?? this.#closed);
+      this.#emit(performance.now() - started, error);
     }
   }
 
@@ -96,8 +86,8 @@ export class Execution {
     });
   }
 
-  async *#run(signal: AbortSignal): AsyncGenerator<StreamEvent[], RunResult> {
-    const { settings, toolkit, store, id, streaming, prompt } = this.#input;
+  async #run(signal: AbortSignal, watch: Watch | undefined): Promise<RunResult> {
+    const { settings, toolkit, store, id, prompt } = this.#input;
     const transaction = id === undefined
       ? undefined
       : new Transaction(store, id, settings.style.name);
@@ -109,27 +99,23 @@ export class Execution {
       toolkit,
       conversationId: id,
       signal,
-      streaming,
+      show: watch && ((events) => this.#show(events, watch, signal)),
       progress: this.#progress,
       checkpoint: transaction && ((run) => checkpoint(run, transaction)),
     }, beginning);
     if (beginning.status !== undefined) return run.result(run.messages);
-    let isSettled = false;
+    let failure: { error: unknown } | undefined;
     try {
-      let failure: { error: unknown } | undefined;
-      try {
-        yield* loop(run);
-      } catch (error) {
-        failure = { error };
-      }
-      isSettled = true;
-      return await settle(run, transaction, failure);
-    } finally {
-      // A reader who left comes only here, and knows the error.
-      if (!isSettled) {
-        await settle(run, transaction, { error: this.#closed }).catch(() => {});
-      }
+      await loop(run);
+    } catch (error) {
+      failure = { error };
     }
+    return await settle(run, transaction, failure);
+  }
+
+  async #show(events: StreamEvent[], watch: Watch, signal: AbortSignal): Promise<void> {
+    await watch(events, signal);
+    if (this.#closed !== undefined) throw this.#closed;
   }
 }
 

@@ -12,20 +12,19 @@ import { runRound } from "./tool_round.ts";
 import { toolkitOf } from "./tools/toolkit.ts";
 import { traceChat } from "./tracing.ts";
 import { leadingSystem, systemText } from "./transcript/system.ts";
-import type { StreamEvent } from "./types.ts";
 import { requestAnswer } from "./wire/request.ts";
 import type { Completion } from "./wire/style.ts";
 
 /** Runs until the model has answered, a tool waits for a human, or the turns are used up. */
-export async function* loop(run: Run): AsyncGenerator<StreamEvent[], void> {
-  if (run.round !== undefined) yield* runRound(run, run.round);
-  const { maxTurns, style } = run.context.settings;
+export async function loop(run: Run): Promise<void> {
+  if (run.round !== undefined) await runRound(run, run.round);
+  const { show, settings: { maxTurns, style } } = run.context;
   while (run.pending === undefined) {
     if (run.turns >= maxTurns) {
       run.limit = "maxTurns";
       return;
     }
-    const answer = yield* askModel(run);
+    const answer = await askModel(run);
     const { message, calls, isCut, isPaused, usage } = answer;
     if (calls.length > 0) {
       run.round = {
@@ -38,29 +37,29 @@ export async function* loop(run: Run): AsyncGenerator<StreamEvent[], void> {
         isCut,
         mustBeAnswered: false,
       };
-      yield [{ type: "usage", usage }];
-      yield* runRound(run, run.round);
+      await show?.([{ type: "usage", usage }]);
+      await runRound(run, run.round);
     } else {
       run.add(message);
       if (!isPaused) run.status = "done";
-      yield [{ type: "usage", usage }];
+      await show?.([{ type: "usage", usage }]);
       if (!isPaused) return;
     }
   }
 }
 
 /** One answer of the model, with the hooks around it. */
-export async function* askModel(run: Run): AsyncGenerator<StreamEvent[], Completion> {
-  const { settings, signal, streaming, progress } = run.context;
+export async function askModel(run: Run): Promise<Completion> {
+  const { settings, signal, progress, show } = run.context;
   const { model, hooks, emit } = settings;
   const body = await requestBody(run);
   const started = performance.now();
   let answer: Completion;
   const metric = { event: "llm", model } as const;
   try {
-    answer = yield* traceChat(
+    answer = await traceChat(
       run.context,
-      requestAnswer(settings, body, streaming, signal, progress),
+      () => requestAnswer(settings, body, signal, progress, show),
     );
   } catch (error) {
     const ms = performance.now() - started;
@@ -81,7 +80,7 @@ export async function* askModel(run: Run): AsyncGenerator<StreamEvent[], Complet
 
 /** The text of the request: own keys, then `beforeLLM`, `requestParams`, `bodyTransform`. */
 async function requestBody(run: Run): Promise<string> {
-  const { settings, toolkit, signal, streaming } = run.context;
+  const { settings, toolkit, signal, show } = run.context;
   const { style, model, maxTokens, hooks, requestParams, bodyTransform, systemPrompt } = settings;
   const own = systemPrompt || systemText(run.messages);
   const prompt = await callHook("toolkit.prompt", () => toolkit.prompt(), undefined, signal);
@@ -102,7 +101,14 @@ async function requestBody(run: Run): Promise<string> {
   }
   const messages = run.messages.slice(leadingSystem(run.messages));
   const tools = run.declared.tools();
-  const body = style.body({ model, system, messages, tools, maxTokens, stream: streaming });
+  const body = style.body({
+    model,
+    system,
+    messages,
+    tools,
+    maxTokens,
+    stream: show !== undefined,
+  });
   Object.assign(body, requestParams);
   if (bodyTransform !== undefined) {
     // A copy: what is marked on it is not stored.

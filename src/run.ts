@@ -18,7 +18,7 @@ import type {
   Usage,
 } from "./types.ts";
 import { addUsage, NO_USAGE } from "./usage.ts";
-import type { Progress } from "./wire/request.ts";
+import type { Progress, Show } from "./wire/request.ts";
 import type { Completion } from "./wire/style.ts";
 
 /** What a run works with. */
@@ -27,7 +27,8 @@ export interface RunContext {
   toolkit: Toolkit;
   conversationId: string | undefined;
   signal: AbortSignal;
-  streaming: boolean;
+  /** Hands events to whoever watches, and waits until more are wanted. Without it nobody watches. */
+  show?: Show | undefined;
   progress: Progress;
   /** Saves what the run has so far. */
   checkpoint?: ((run: Run) => Promise<void>) | undefined;

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { RunAbortedError } from "./errors.ts";
 import type { Execution } from "./execution.ts";
 import type { RunResult, StreamEvent } from "./types.ts";
 
@@ -14,12 +15,16 @@ import type { RunResult, StreamEvent } from "./types.ts";
  */
 export class RunStream implements AsyncIterable<StreamEvent> {
   readonly #execution: Execution;
-  readonly #events: AsyncGenerator<StreamEvent[], RunResult>;
   readonly #result = Promise.withResolvers<RunResult>();
+  /** The run, from its start until it is over; it never rejects. */
+  #running: Promise<void> | undefined;
   /** Events that nobody has read yet. */
   #ready: StreamEvent[] = [];
   #position = 0;
-  #pulling: Promise<void> | undefined;
+  /** Resolves when there are events, or there will be no more. */
+  #arrival: PromiseWithResolvers<void> | undefined;
+  /** Resolves when more events are wanted: the run waits for it. */
+  #demand: PromiseWithResolvers<void> | undefined;
   #isEnded = false;
   /** What the next read throws, once. */
   #failure: { error: unknown } | undefined;
@@ -27,7 +32,6 @@ export class RunStream implements AsyncIterable<StreamEvent> {
   /** @internal Use `client.stream()`. */
   constructor(execution: Execution) {
     this.#execution = execution;
-    this.#events = execution.events();
     // A reader that only iterates gets the error from the loop.
     this.#result.promise.catch(() => {});
   }
@@ -65,37 +69,65 @@ export class RunStream implements AsyncIterable<StreamEvent> {
         throw error;
       }
       if (this.#isEnded) return { done: true, value: undefined };
-      await (this.#pulling ??= this.#pull());
+      await this.#pull();
     }
     return { done: false, value: this.#ready[this.#position++]! };
   }
 
   async #drain(): Promise<void> {
     // Whoever waits for an event will read on.
-    while (!this.#isEnded && this.#pulling === undefined) await (this.#pulling = this.#pull());
+    while (!this.#isEnded && this.#arrival === undefined) await this.#pull();
   }
 
-  async #pull(): Promise<void> {
+  /** Lets the run go on until it has more to show, or ends. */
+  #pull(): Promise<void> {
+    if (this.#arrival !== undefined) return this.#arrival.promise;
+    const { promise } = this.#arrival = Promise.withResolvers<void>();
+    this.#running ??= this.#run();
+    this.#goOn();
+    return promise;
+  }
+
+  #goOn(): void {
+    this.#demand?.resolve();
+    this.#demand = undefined;
+  }
+
+  async #run(): Promise<void> {
     try {
-      const step = await this.#execution.within(() => this.#events.next());
+      const result = await this.#execution.run((events) => this.#show(events));
       if (this.#isEnded) return;
-      const events: StreamEvent[] = step.done ? [{ type: "done", result: step.value }] : step.value;
-      if (this.#position === this.#ready.length) {
-        this.#ready = events;
-        this.#position = 0;
-      } else for (const event of events) this.#ready.push(event);
-      if (step.done) {
-        this.#isEnded = true;
-        this.#result.resolve(step.value);
-      }
+      this.#add([{ type: "done", result }]);
+      this.#result.resolve(result);
     } catch (error) {
       if (this.#isEnded) return;
-      this.#isEnded = true;
       this.#failure = { error };
       this.#result.reject(error);
     } finally {
-      this.#pulling = undefined;
+      this.#isEnded = true;
+      this.#arrive();
     }
+  }
+
+  /** Waits until the events are read and more are wanted. */
+  async #show(events: StreamEvent[]): Promise<void> {
+    if (this.#isEnded) return;
+    this.#add(events);
+    this.#demand ??= Promise.withResolvers();
+    this.#arrive();
+    await this.#demand.promise;
+  }
+
+  #add(events: StreamEvent[]): void {
+    if (this.#position === this.#ready.length) {
+      this.#ready = events;
+      this.#position = 0;
+    } else for (const event of events) this.#ready.push(event);
+  }
+
+  #arrive(): void {
+    this.#arrival?.resolve();
+    this.#arrival = undefined;
   }
 
   async #close(): Promise<void> {
@@ -104,8 +136,10 @@ export class RunStream implements AsyncIterable<StreamEvent> {
     this.#position = 0;
     if (this.#isEnded) return;
     this.#isEnded = true;
-    const reason = this.#execution.close(unread);
-    await this.#execution.within(() => this.#events.return(undefined as never));
+    const reason = new RunAbortedError("aborted", "stream was left before its end");
+    this.#execution.close(unread, reason);
+    this.#goOn();
+    await this.#running;
     this.#result.reject(reason);
     // Whoever leaves need not look at the result, but must know that nothing was saved.
     if (reason.suppressed !== undefined) throw reason.suppressed;

@@ -23,46 +23,37 @@ import type { CompletionCall } from "./wire/style.ts";
  * Runs the calls of a round that have no outcome yet and puts the round into the transcript. Each
  * outcome is noted when it is there, so that a failure of one call loses no other's.
  */
-export async function* runRound(run: Run, round: Round): AsyncGenerator<StreamEvent[], void> {
+export async function runRound(run: Run, round: Round): Promise<void> {
   const { context } = run;
+  const { show } = context;
   const checkpoint = context.settings.checkpoint === "round" ? context.checkpoint : undefined;
   if (!round.mustBeAnswered) await checkpoint?.(run);
   const open = [...round.calls.keys()].filter((index) => round.outcomes[index] === undefined);
-  yield open.map((index) => {
-    const { id, name } = round.calls[index]!;
-    return { type: "tool_call", id, name, args: ownArguments(round.calls[index]!) ?? {} };
-  });
-  const ended: number[] = [];
-  let left = open.length;
-  let failure: { error: unknown } | undefined;
-  let wake = () => {};
-  for (const index of open) {
-    traceTool(context, round.calls[index]!, () => runCall(context, round, index)).then(
-      (outcome) => void (round.outcomes[index] = outcome),
-      (error) => void (failure ??= { error }),
-    ).then(() => {
-      ended.push(index);
-      left--;
-      wake();
-    });
-  }
-  while (left > 0 || ended.length > 0) {
-    if (ended.length === 0) await new Promise<void>((resolve) => wake = resolve);
-    const events = ended.splice(0).flatMap((index) => resultEvent(round, index));
-    if (events.length > 0) yield events;
-  }
-  if (failure !== undefined) throw failure.error;
+  await show?.(open.map((index) => callEvent(round.calls[index]!)));
+  const failures: unknown[] = [];
+  await Promise.all(open.map(async (index) => {
+    const call = round.calls[index]!;
+    try {
+      const outcome = await traceTool(context, call, () => runCall(context, round, index));
+      round.outcomes[index] = outcome;
+      if (outcome.pending === undefined) await show?.([resultEvent(call, outcome)]);
+    } catch (error) {
+      failures.push(error);
+    }
+  }));
+  if (failures.length > 0) throw failures[0];
   run.closeRound(round);
-  if (run.pending !== undefined) yield [{ type: "pending", request: run.pending }];
+  if (run.pending !== undefined) await show?.([{ type: "pending", request: run.pending }]);
   else await checkpoint?.(run);
 }
 
-function resultEvent(round: Round, index: number): StreamEvent[] {
-  const outcome = round.outcomes[index];
-  if (outcome === undefined || outcome.pending !== undefined) return [];
-  const { id, name } = round.calls[index]!;
-  const { output, isError } = outcome.result;
-  return [{ type: "tool_result", id, name, output, isError }];
+function callEvent(call: CompletionCall): StreamEvent {
+  const { id, name } = call;
+  return { type: "tool_call", id, name, args: ownArguments(call) ?? {} };
+}
+
+function resultEvent({ id, name }: CompletionCall, { result }: CallOutcome): StreamEvent {
+  return { type: "tool_result", id, name, output: result.output, isError: result.isError };
 }
 
 async function runCall(run: RunContext, round: Round, index: number): Promise<CallOutcome> {

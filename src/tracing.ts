@@ -14,7 +14,7 @@ import { objectOf } from "./json.ts";
 import type { Settings } from "./options.ts";
 import type { CallOutcome } from "./round.ts";
 import type { SpanAttributes, Tracer, TracerSpan } from "./tracer.ts";
-import type { RunResult, StreamEvent, Usage } from "./types.ts";
+import type { RunResult, Usage } from "./types.ts";
 import type { Completion, CompletionCall } from "./wire/style.ts";
 
 /** Kinds of spans, and the status of a failed one. */
@@ -26,73 +26,58 @@ interface Traced {
   conversationId: string | undefined;
 }
 
-/** Steps of a run, which end in a result. */
-type Steps<Result> = AsyncGenerator<StreamEvent[], Result>;
-
 /** A whole run, from its turn in the line to its end. */
-export function traceRun(run: Traced, steps: Steps<RunResult>): Steps<RunResult> {
+export function traceRun(run: Traced, work: () => Promise<RunResult>): Promise<RunResult> {
   const { tracer } = run.settings;
-  return tracer === undefined ? steps : inSpan(tracer, steps, {
+  return tracer === undefined ? work() : inSpan(tracer, work, {
     name: "invoke_agent",
     kind: INTERNAL,
     attributes: { ...attributesOf(run, "invoke_agent"), ...endpointOf(run.settings) },
-    outcome: (result) => runAttributes(run.settings, result),
+    conclude: (span, result) => span.set(runAttributes(run.settings, result)),
   });
 }
 
 /** A request to the model, until it is answered. */
 export function traceChat(
-  run: Traced & { streaming: boolean },
-  steps: Steps<Completion>,
-): Steps<Completion> {
-  const { settings, streaming } = run;
+  run: Traced & { show?: unknown },
+  work: () => Promise<Completion>,
+): Promise<Completion> {
+  const { settings, show } = run;
   const { tracer, model, maxTokens } = settings;
-  return tracer === undefined ? steps : inSpan(tracer, steps, {
+  return tracer === undefined ? work() : inSpan(tracer, work, {
     name: `chat ${model}`,
     kind: CLIENT,
     attributes: {
       ...attributesOf(run, "chat"),
       ...endpointOf(settings),
       ...(maxTokens !== undefined && { "gen_ai.request.max_tokens": maxTokens }),
-      ...(streaming && { "gen_ai.request.stream": true }),
+      ...(show !== undefined && { "gen_ai.request.stream": true }),
     },
-    outcome: (answer) => answerAttributes(settings, answer),
+    conclude: (span, answer) => span.set(answerAttributes(settings, answer)),
   });
 }
 
 /** A call of a tool, its hooks and its waiting for a human included. */
 export function traceTool(
   run: Traced,
-  call: CompletionCall,
-  work: () => Promise<CallOutcome>,
-): Promise<CallOutcome> {
-  const { tracer } = run.settings;
-  return tracer === undefined ? work() : callInSpan(tracer, run, call, work);
-}
-
-async function callInSpan(
-  tracer: Tracer,
-  run: Traced,
   { id, name }: CompletionCall,
   work: () => Promise<CallOutcome>,
 ): Promise<CallOutcome> {
-  const span = new Span(tracer, `execute_tool ${name}`, INTERNAL, {
-    ...attributesOf(run, "execute_tool"),
-    "gen_ai.tool.name": name,
-    "gen_ai.tool.call.id": id,
-    "gen_ai.tool.type": "function",
+  const { tracer } = run.settings;
+  return tracer === undefined ? work() : inSpan(tracer, work, {
+    name: `execute_tool ${name}`,
+    kind: INTERNAL,
+    attributes: {
+      ...attributesOf(run, "execute_tool"),
+      "gen_ai.tool.name": name,
+      "gen_ai.tool.call.id": id,
+      "gen_ai.tool.type": "function",
+    },
+    conclude(span, { pending, result }) {
+      if (pending !== undefined) span.set({ "toolnexus.pending": true });
+      else if (result.isError) span.fail("tool_error");
+    },
   });
-  try {
-    const outcome = await span.within(work);
-    if (outcome.pending !== undefined) span.set({ "toolnexus.pending": true });
-    else if (outcome.result.isError) span.fail("tool_error");
-    return outcome;
-  } catch (error) {
-    span.fail(errorType(error));
-    throw error;
-  } finally {
-    span.end();
-  }
 }
 
 /** A span to be, and what the result adds to it. */
@@ -100,37 +85,24 @@ interface Plan<Result> {
   name: string;
   kind: number;
   attributes: SpanAttributes;
-  outcome(result: Result): SpanAttributes;
+  conclude(span: Span, result: Result): void;
 }
 
-/** The same steps, inside a span. */
-async function* inSpan<Result>(
+/** The same work, inside a span. */
+async function inSpan<Result>(
   tracer: Tracer,
-  steps: Steps<Result>,
-  { name, kind, attributes, outcome }: Plan<Result>,
-): Steps<Result> {
+  work: () => Promise<Result>,
+  { name, kind, attributes, conclude }: Plan<Result>,
+): Promise<Result> {
   const span = new Span(tracer, name, kind, attributes);
-  let isOver = false;
   try {
-    for (;;) {
-      const step = await span.within(() => steps.next());
-      if (step.done) {
-        isOver = true;
-        span.set(outcome(step.value));
-        return step.value;
-      }
-      yield step.value;
-    }
+    const result = await span.within(work);
+    conclude(span, result);
+    return result;
   } catch (error) {
-    isOver = true;
     span.fail(errorType(error));
     throw error;
   } finally {
-    // The reader left: what has to be done then belongs to the span, too.
-    if (!isOver) {
-      span.fail("aborted");
-      await span.within(() => steps.return(undefined as never));
-    }
     span.end();
   }
 }

@@ -114,27 +114,21 @@ export async function translate(
     toolkit: declared,
     conversationId: undefined,
     signal: scope.signal,
-    streaming: false,
     progress: { text: "" },
   }, { history: closedTranscript(messages, style.name).messages, prompt: [] });
-  const events = askModel(run);
-  for (;;) {
-    const step = await events.next();
-    if (!step.done) continue;
-    const { text, calls, finishReason, usage, payload } = step.value;
-    return {
-      text,
-      toolCalls: calls.map(({ id, name, arguments: given }) => ({
-        id,
-        name,
-        arguments: argumentsText(given ?? {}),
-      })),
-      finishReason: calls.length > 0 ? "tool_calls" : FINISH_REASONS[finishReason] ?? "stop",
-      usage,
-      model: settings.model,
-      raw: payload,
-    };
-  }
+  const { text, calls, finishReason, usage, payload } = await askModel(run);
+  return {
+    text,
+    toolCalls: calls.map(({ id, name, arguments: given }) => ({
+      id,
+      name,
+      arguments: argumentsText(given ?? {}),
+    })),
+    finishReason: calls.length > 0 ? "tool_calls" : FINISH_REASONS[finishReason] ?? "stop",
+    usage,
+    model: settings.model,
+    raw: payload,
+  };
 }
 
 function checkToolChoice(choice: unknown): void {

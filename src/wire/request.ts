@@ -67,23 +67,26 @@ export interface Progress {
   text: string;
 }
 
+/** Shows events, and resolves when more are wanted. */
+export type Show = (events: StreamEvent[]) => Promise<void>;
+
 /**
- * Sends the request until it is answered or must fail, and yields what a stream brings. It is sent
- * again only while nothing of the answer was shown: what the user saw stays true.
+ * Sends the request until it is answered or must fail. With `show` the answer is streamed, piece by
+ * piece. It is sent again only while nothing of the answer was shown: what the user saw stays true.
  */
-export async function* requestAnswer(
+export async function requestAnswer(
   settings: RequestSettings,
   body: string,
-  streaming: boolean,
   signal: AbortSignal,
   progress: Progress,
-): AsyncGenerator<StreamEvent[], Completion> {
+  show?: Show,
+): Promise<Completion> {
   const headers = settings.headers();
   for (let attempt = 0;; attempt++) {
     progress.text = "";
-    const sending = new Sending(settings, signal, progress);
+    const sending = new Sending(settings, signal, progress, show);
     try {
-      return yield* sending.run({ method: "POST", headers, body }, streaming);
+      return await sending.run({ method: "POST", headers, body });
     } catch (thrown) {
       if (signal.aborted) throw signal.reason;
       const error = sending.explain(thrown);
@@ -129,39 +132,47 @@ class Sending {
   readonly #caller: AbortSignal;
   readonly #scope: Scope;
   readonly #progress: Progress;
+  readonly #show: Show | undefined;
   #watch: IdleWatch | undefined;
   #response: Response | undefined;
 
-  constructor(settings: RequestSettings, caller: AbortSignal, progress: Progress) {
+  constructor(
+    settings: RequestSettings,
+    caller: AbortSignal,
+    progress: Progress,
+    show: Show | undefined,
+  ) {
     this.#settings = settings;
     this.#caller = caller;
     this.#progress = progress;
+    this.#show = show;
     this.#scope = new Scope(caller);
     const { requestTimeoutMs } = settings;
     const late = `LLM request took longer than ${requestTimeoutMs} ms`;
     this.#scope.limit(requestTimeoutMs, () => new RunAbortedError("timeout", late));
   }
 
-  async *run(init: RequestInit, streaming: boolean): AsyncGenerator<StreamEvent[], Completion> {
+  async run(init: RequestInit): Promise<Completion> {
     const { style, url, fetch } = this.#settings;
     const { signal } = this.#scope;
+    const show = this.#show;
     // A plain answer is silent while it is being made; a stream that is silent is broken.
-    if (streaming) this.#listen();
+    if (show !== undefined) this.#listen();
     const response = await this.#send(fetch(url, { ...init, signal, redirect: "manual" }));
     this.#response = response;
     this.#listen();
     if (!response.ok) await this.#refuse(response);
-    const payload = streaming || !this.#isSmall(response)
-      ? yield* this.#readPieces(response)
+    const payload = show !== undefined || !this.#isSmall(response)
+      ? await this.#readPieces(response)
       : this.#parse(await response.text());
     const answer = this.#read(style, payload);
     // What was shown is the answer, in the order in which it came.
     if (this.hasShown) answer.text = this.#progress.text;
     // A plain answer to a streaming request is a stream of one piece.
-    if (streaming && !this.hasShown) {
+    if (show !== undefined && !this.hasShown) {
       const { reasoning, text } = answer;
-      if (reasoning !== "") yield [{ type: "reasoning", delta: reasoning }];
-      if (text !== "") yield [{ type: "text", delta: text }];
+      if (reasoning !== "") await show([{ type: "reasoning", delta: reasoning }]);
+      if (text !== "") await show([{ type: "text", delta: text }]);
     }
     return answer;
   }
@@ -255,9 +266,7 @@ class Sending {
   }
 
   /** Reads a body of unknown length: an event stream, or JSON that servers keep alive by blanks. */
-  async *#readPieces(
-    response: Response,
-  ): AsyncGenerator<StreamEvent[], Record<string, unknown>> {
+  async #readPieces(response: Response): Promise<Record<string, unknown>> {
     if (response.body === null) return this.#parse("");
     using reader = new TextReader(response.body, this.#scope.signal);
     const stream = this.#stream();
@@ -284,7 +293,7 @@ class Sending {
         }
         if (!stream.hasBegun && raw.length < MAX_ERROR_BODY) raw += piece;
         stream.push(piece);
-        yield* this.#show(stream);
+        await this.#showNext(stream);
         if (stream.isFinished) this.#watch!.shorten(SILENCE_AFTER_FINISH_MS);
       }
     } catch (error) {
@@ -293,7 +302,7 @@ class Sending {
     }
     if (start !== undefined) return this.#parse(start);
     stream.end();
-    yield* this.#show(stream);
+    await this.#showNext(stream);
     // A body that holds no event is something else: what it says is told.
     return stream.hasBegun ? stream.payload() : this.#parse(raw);
   }
@@ -310,12 +319,17 @@ class Sending {
     });
   }
 
-  *#show(stream: AnswerStream): Generator<StreamEvent[]> {
+  async #showNext(stream: AnswerStream): Promise<void> {
+    const events = this.#take(stream);
+    if (events.length > 0) await this.#show?.(events);
+  }
+
+  /** What has come, noted as the answer so far. */
+  #take(stream: AnswerStream): StreamEvent[] {
     const events = stream.take();
-    if (events.length === 0) return;
-    this.hasShown = true;
+    if (events.length > 0) this.hasShown = true;
     for (const event of events) if (event.type === "text") this.#progress.text += event.delta;
-    yield events;
+    return events;
   }
 
   /** The payload of a whole body: JSON, or an event stream under another name. */
@@ -334,7 +348,7 @@ class Sending {
       const stream = this.#stream();
       stream.push(body);
       stream.end();
-      for (const _ of this.#show(stream)) { /* nobody watches a plain request */ }
+      this.#take(stream); // nobody watches a plain request
       return stream.payload();
     }
     if (text !== body && text.startsWith("{")) return this.#parse(text);
