@@ -5,11 +5,11 @@
  */
 
 import { callHook, type Hooks } from "./hooks.ts";
-import { quote } from "./errors.ts";
+import { HookError, quote } from "./errors.ts";
 import { copyMessages } from "./messages.ts";
 import type { Run } from "./run.ts";
 import { runRound } from "./tool_round.ts";
-import { toolkitOf } from "./tools/toolkit.ts";
+import { type Toolkit, toolkitOf } from "./tools/toolkit.ts";
 import { traceChat } from "./tracing.ts";
 import { leadingSystem, systemText } from "./transcript/system.ts";
 import { requestAnswer } from "./wire/request.ts";
@@ -83,8 +83,7 @@ async function requestBody(run: Run): Promise<string> {
   const { settings, toolkit, signal, show } = run.context;
   const { style, model, maxTokens, hooks, requestParams, bodyTransform, systemPrompt } = settings;
   const own = systemPrompt || systemText(run.messages);
-  const prompt = await callHook("toolkit.prompt", () => toolkit.prompt(), undefined, signal);
-  let system = [own, prompt ?? ""].filter((text) => text !== "").join("\n\n");
+  let system = [own, toolkitPrompt(toolkit)].filter((text) => text !== "").join("\n\n");
   run.declared = toolkit;
   if (hooks.beforeLLM !== undefined) {
     const event = {
@@ -118,6 +117,15 @@ async function requestBody(run: Run): Promise<string> {
     return (await callHook("bodyTransform", transform, copy, signal))!;
   }
   return wellFormedJson(body);
+}
+
+/** What the toolkit's sources add; they are the host's own code, as a hook is. */
+function toolkitPrompt(toolkit: Toolkit): string {
+  try {
+    return toolkit.prompt();
+  } catch (cause) {
+    throw new HookError("toolkit.prompt", cause);
+  }
 }
 
 /** The hook with what it gives checked and its messages copied: what is wrong fails the hook. */

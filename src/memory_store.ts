@@ -6,7 +6,7 @@
 
 import { count } from "./checks.ts";
 import { ConversationConflictError, quote } from "./errors.ts";
-import { checkConversationId, copyMessages, equalMessages } from "./messages.ts";
+import { checkConversationId, cloneJson, copyMessages, equalMessages } from "./messages.ts";
 import type { ConversationInfo, ConversationStore, ListOptions, Message } from "./types.ts";
 
 /**
@@ -31,7 +31,7 @@ export class InMemoryConversationStore implements ConversationStore {
   async get(id: string): Promise<Message[] | undefined> {
     checkConversationId(id);
     const kept = this.#conversations.get(id);
-    return kept && copyMessages(kept.messages);
+    return kept && kept.messages.map(cloneJson);
   }
 
   /**

@@ -13,8 +13,6 @@ const MAX_ID_BYTES = 1024;
 /** Deeper than any provider nests; below it a cycle is told from a tree. */
 const MAX_DEPTH = 512;
 
-const encoder = new TextEncoder();
-
 /**
  * Checks a conversation id: a non-empty, well-formed string of at most 1,024 UTF-8 bytes.
  *
@@ -26,8 +24,8 @@ export function checkConversationId(id: unknown): asserts id is string {
   if (!id.isWellFormed()) {
     throw new TypeError(`conversation id is ill-formed Unicode: ${quote(id)}`);
   }
-  // A UTF-16 unit is at most three bytes of UTF-8, so short ids need no encoding.
-  if (id.length * 3 > MAX_ID_BYTES && encoder.encode(id).length > MAX_ID_BYTES) {
+  // A UTF-16 unit is at most three bytes of UTF-8, so short ids need no encoder.
+  if (id.length * 3 > MAX_ID_BYTES && new TextEncoder().encode(id).length > MAX_ID_BYTES) {
     throw new TypeError(`conversation id is longer than ${MAX_ID_BYTES} bytes: ${quote(id)}`);
   }
 }
@@ -94,20 +92,18 @@ export function equalJson(a: unknown, b: unknown): boolean {
     return true;
   }
   const left = a as Record<string, unknown>, right = b as Record<string, unknown>;
-  // An undefined property is no property in JSON.
+  // An undefined property is no property in JSON. Where all of one side's are on the other, and there
+  // are as many, they are the same.
+  let surplus = 0;
   for (const key in left) {
-    if (
-      left[key] !== undefined && !(Object.hasOwn(right, key) && equalJson(left[key], right[key]))
-    ) {
-      return false;
-    }
+    const value = left[key];
+    if (value === undefined) continue;
+    surplus++;
+    if (value === right[key]) continue;
+    if (!Object.hasOwn(right, key) || !equalJson(value, right[key])) return false;
   }
-  for (const key in right) {
-    if (right[key] !== undefined && !(Object.hasOwn(left, key) && left[key] !== undefined)) {
-      return false;
-    }
-  }
-  return true;
+  for (const key in right) if (right[key] !== undefined) surplus--;
+  return surplus === 0;
 }
 
 /**
@@ -122,6 +118,17 @@ export function copyJson<Type extends object>(object: Type, name: string): Type 
     if (error instanceof NotJson) throw new TypeError(`${name}${error.path} is ${error.what}`);
     throw error;
   }
+}
+
+/** Copies JSON data that needs no check: what {@linkcode copyMessages} or `JSON.parse` made. */
+export function cloneJson<Type>(value: Type): Type {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(cloneJson) as Type;
+  const copy = { ...value };
+  for (const key in copy) {
+    if (typeof copy[key] === "object" && Object.hasOwn(copy, key)) copy[key] = cloneJson(copy[key]);
+  }
+  return copy;
 }
 
 function copyMessage(message: unknown, index: number): Message {
