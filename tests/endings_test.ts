@@ -2,6 +2,7 @@
 import { assertEquals, assertInstanceOf, assertRejects, assertStringIncludes } from "@std/assert";
 import {
   type Client,
+  HookError,
   ProviderError,
   RunAbortedError,
   type RunResult,
@@ -297,8 +298,21 @@ Deno.test("a throw in onText ends the run like leaving it", async () => {
   const onText = () => {
     throw new Error("mine");
   };
-  await assertRejects(() => client.ask("go", { id: "a", onText }), Error, "mine");
+  const error = await assertRejects(() => client.ask("go", { id: "a", onText }), HookError, "mine");
+  assertEquals(error.partialText, "Hell");
   assertEquals(await stored(client), ["user: go", "assistant: Hell"]);
+});
+
+Deno.test("an onText that never comes back does not outlive an abort", async () => {
+  await using server = stubLlm(["Hello there"]);
+  const client = clientOf(server);
+  const controller = new AbortController();
+  const onText = () => {
+    controller.abort();
+    return new Promise<void>(() => {});
+  };
+  const { signal } = controller;
+  await assertRejects(() => client.ask("go", { id: "a", signal, onText }), RunAbortedError);
 });
 
 Deno.test("an aborted onText run keeps what was said", async () => {

@@ -68,6 +68,16 @@ Deno.test("200 asks at once on one id: every turn is kept whole, in the order of
   assertEquals([busyConversations(store), listeners()], [0, 0]);
 });
 
+Deno.test("an onText that asks its own conversation is told that it is busy", async () => {
+  await using server = stubLlm(["hello"]);
+  const client = clientOf(server);
+  const onText = async () => {
+    await client.ask("and you?", { id: "a" });
+  };
+  const error = await assertRejects(() => client.ask("hi", { id: "a", onText }), HookError);
+  assert(error.cause instanceof ConversationBusyError);
+});
+
 Deno.test("two clients of one store wait for each other; asks and streams do too", async () => {
   await using server = stubLlm(({ body }) => `re ${body.messages.at(-1)?.content}`);
   const store = flakyStore(plainStore(), () => ({ delay: 1 }));

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import {
   type Client,
+  defineTool,
   ProviderError,
   RunAbortedError,
   type RunStream,
@@ -246,6 +247,39 @@ Deno.test("leaving a stream hangs up, and takes every listener and timer away", 
   await readUntil(client.stream("go", { signal: controller.signal }), () => true);
   await server.gone;
   assertEquals(listeners(), 0);
+});
+
+Deno.test("a stream that is left in a round of tools keeps the results that are there", async () => {
+  await using server = stubLlm([calling("quick", "slow")]);
+  const slow = defineTool({
+    name: "slow",
+    description: "Never ends by itself",
+    run: (_, { signal }) =>
+      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  });
+  const client = clientOf(server, { toolkit: [toolOf("quick"), slow] });
+  for await (const event of client.stream("go", { id: "a" })) {
+    if (event.type === "tool_result") break;
+  }
+  assertEquals(lines(await client.conversationStore().get("a")), [
+    "user: go",
+    "assistant: [quick] [slow]",
+    "tool: quick ran",
+    "tool: interrupted: may or may not have run",
+  ]);
+});
+
+Deno.test("results of tools that end while nobody reads wait for the reader", async () => {
+  const names = ["t1", "t2", "t3"];
+  await using server = stubLlm([calling(...names), "ok"]);
+  const client = clientOf(server, { toolkit: names.map((name) => toolOf(name)) });
+  const types: string[] = [];
+  for await (const event of client.stream("go")) {
+    types.push(event.type);
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  assertEquals(types.filter((type) => type === "tool_result").length, 3);
+  assertEquals(types.at(-1), "done");
 });
 
 Deno.test("50 streams that are left leave no connection open", async () => {
