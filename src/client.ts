@@ -11,6 +11,7 @@ import { callHook } from "./hooks.ts";
 import { InMemoryConversationStore } from "./memory_store.ts";
 import {
   checkConversationId,
+  cloneJson,
   copyJson,
   copyMessages,
   equalMessages,
@@ -316,7 +317,7 @@ export class Conversation {
 
   /** A copy of the transcript. */
   get messages(): Message[] {
-    return copyMessages(this.#messages);
+    return this.#messages.map(cloneJson);
   }
 
   /** Asks, and goes on from here. Errors are those of {@linkcode Client.ask}. */
@@ -325,12 +326,12 @@ export class Conversation {
     options: { signal?: AbortSignal | undefined; onText?: ((delta: string) => void) | undefined } =
       {},
   ): Promise<RunResult> {
-    return await this.#runs.send(userTurn(prompt), this.#call(options.signal), options.onText);
+    return await this.#runs.send(userTurn(prompt), this.#call(options), options.onText);
   }
 
   /** The same as {@linkcode Conversation.send}, event by event. */
   stream(prompt: Prompt, options: { signal?: AbortSignal | undefined } = {}): RunStream {
-    return this.#runs.stream(userTurn(prompt), this.#call(options.signal));
+    return this.#runs.stream(userTurn(prompt), this.#call(options));
   }
 
   /**
@@ -348,8 +349,9 @@ export class Conversation {
   }
 
   #resumed(options: ConversationResumeOptions): Call & ConversationResumeOptions {
+    const call = this.#call(options);
     const { answer, onText } = checkedResume({ ...options, id: this.#id });
-    return { ...this.#call(options.signal), answer, onText };
+    return { ...call, answer, onText };
   }
 
   /** Forgets what was said. */
@@ -357,7 +359,9 @@ export class Conversation {
     this.#messages = [];
   }
 
-  #call(signal: AbortSignal | undefined): Call {
+  #call(options: { signal?: AbortSignal | undefined }): Call {
+    checkObject("options", options);
+    const { signal } = options;
     return { store: this.#store, id: this.#id, ...(signal !== undefined && { signal }) };
   }
 }

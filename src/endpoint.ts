@@ -106,14 +106,14 @@ function headersOf(given: EndpointOptions["headers"]): Map<string, string | null
   for (const [name, value] of Object.entries(given ?? {})) {
     if (value === undefined) continue;
     if (value !== null && typeof value !== "string") {
-      throw new TypeError(`header ${quote(name)} must be a string or null`);
+      throw new TypeError(`headers[${quote(name)}] must be a string or null`);
     }
     if (value !== null) {
       try {
         new Headers([[name, value]]);
       } catch {
         // The value is never shown: it may be a key.
-        throw new TypeError(`header ${quote(name)} has a name or value that HTTP does not allow`);
+        throw new TypeError(`headers[${quote(name)}] has a name or value that HTTP does not allow`);
       }
     }
     headers.set(name.toLowerCase(), value?.trim() ?? null);

@@ -205,6 +205,11 @@ Deno.test("wrong options of a call are a TypeError before any work", async () =>
     await assertRejects(() => client.ask("go", wrong), TypeError, "options");
     assertThrows(() => client.stream("go", wrong), TypeError, "options");
     assertThrows(() => client.conversation(wrong), TypeError, "options");
+    const conversation = client.conversation();
+    await assertRejects(() => conversation.send("go", wrong), TypeError, "options");
+    await assertRejects(() => conversation.resume(wrong), TypeError, "options");
+    assertThrows(() => conversation.stream("go", wrong), TypeError, "options");
+    assertThrows(() => conversation.resumeStream(wrong), TypeError, "options");
   }
   await assertRejects(
     () => client.ask("go", { onText: "x" as unknown as () => void }),
