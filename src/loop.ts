@@ -4,7 +4,7 @@
  * @module
  */
 
-import { callHook, type Hooks } from "./hooks.ts";
+import { type BeforeLLMEvent, callHook, type Hooks } from "./hooks.ts";
 import { HookError, quote } from "./errors.ts";
 import { copyMessages } from "./messages.ts";
 import type { Run } from "./run.ts";
@@ -96,7 +96,7 @@ async function requestBody(run: Run): Promise<string> {
     const changes = await callHook("beforeLLM", checked(hooks.beforeLLM), event, signal);
     if (changes?.messages !== undefined) run.rewrite(changes.messages);
     system = changes?.system ?? system;
-    if (changes?.tools !== undefined) run.declared = toolkitOf(changes.tools);
+    if (changes?.toolkit !== undefined) run.declared = changes.toolkit;
   }
   const messages = run.messages.slice(leadingSystem(run.messages));
   const tools = run.declared.tools();
@@ -129,18 +129,18 @@ function toolkitPrompt(toolkit: Toolkit): string {
 }
 
 /** The hook with what it gives checked and its messages copied: what is wrong fails the hook. */
-function checked(hook: NonNullable<Hooks["beforeLLM"]>): NonNullable<Hooks["beforeLLM"]> {
-  return async (event) => {
+function checked(hook: NonNullable<Hooks["beforeLLM"]>) {
+  return async (event: BeforeLLMEvent) => {
     const changes = await hook(event);
-    if (!changes) return changes;
+    if (!changes) return undefined;
     const { system, messages, tools } = changes;
     if (system !== undefined && typeof system !== "string") {
       throw new TypeError(`system must be a string: ${quote(system)}`);
     }
     return {
       system,
-      messages: messages && copyMessages(messages),
-      tools: tools && toolkitOf(tools).tools(),
+      messages: messages === undefined ? undefined : copyMessages(messages),
+      toolkit: tools === undefined ? undefined : toolkitOf(tools),
     };
   };
 }

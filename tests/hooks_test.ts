@@ -148,7 +148,7 @@ Deno.test("a hook that works on what it is given, in place, loses no turn", asyn
 
 Deno.test("a hook that gives what is no transcript fails the run by its name", async () => {
   await using server = stubLlm(() => "ok");
-  for (const messages of ["hi", 5, {}, [null], ["hi"], [{ role: "user", content: 1n }]]) {
+  for (const messages of ["hi", "", null, 5, {}, [null], ["hi"], [{ role: "user", content: 1n }]]) {
     const hooks = { beforeLLM: () => ({ messages }) } as unknown as Hooks;
     const client = clientOf(server, { hooks });
     const error = await assertRejects(() => client.ask("go", { id: "a" }), HookError, "beforeLLM");
@@ -334,7 +334,14 @@ Deno.test("whoever watches by onMetric cannot end a run", async () => {
 
 /** Things that hooks and sources get wrong in the second round, each with who is named for it. */
 const mistakes: Record<string, Partial<ClientOptions>> = {
-  "hook beforeLLM failed: toolkit must be": wrongHooks("beforeLLM", { tools: {} }),
+  "hook beforeLLM failed: toolkit must be a Toolkit or an array of tools: {}": wrongHooks(
+    "beforeLLM",
+    { tools: {} },
+  ),
+  'hook beforeLLM failed: toolkit must be a Toolkit or an array of tools: ""': wrongHooks(
+    "beforeLLM",
+    { tools: "" },
+  ),
   "hook beforeLLM failed: system must be a string": wrongHooks("beforeLLM", { system: 5 }),
   "hook beforeTool failed": wrongHooks("beforeTool", { result: { money: 5n } }),
   "hook afterTool failed": wrongHooks("afterTool", { result: { money: 5n } }),
