@@ -5,7 +5,7 @@
  */
 
 import { checkFunction, checkObject, checkSignal } from "./checks.ts";
-import { ConversationConflictError, HookError, quote } from "./errors.ts";
+import { ConversationConflictError, quote, type ToolnexusError } from "./errors.ts";
 import { Execution } from "./execution.ts";
 import { callHook } from "./hooks.ts";
 import { InMemoryConversationStore } from "./memory_store.ts";
@@ -219,7 +219,8 @@ export class Client {
         try {
           await callHook("onText", onText, event.delta, signal);
         } catch (error) {
-          if (error instanceof HookError) execution.close(events.slice(index + 1), error);
+          // It has not seen the rest, whether it failed itself or the run was ended meanwhile.
+          execution.close(events.slice(index + 1), error as ToolnexusError);
           throw error;
         }
       }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { RunAbortedError } from "./errors.ts";
+import { RunAbortedError, ToolnexusError } from "./errors.ts";
 import type { Execution } from "./execution.ts";
 import type { RunResult, StreamEvent } from "./types.ts";
 
@@ -25,9 +25,12 @@ export class RunStream implements AsyncIterable<StreamEvent> {
   #arrival: PromiseWithResolvers<void> | undefined;
   /** Resolves when more events are wanted: the run waits for it. */
   #demand: PromiseWithResolvers<void> | undefined;
+  /** Whether the end of the run is listened for. */
+  #isHeard = false;
   #isEnded = false;
-  /** What the next read throws, once. */
+  /** What ended the run; the next read throws it, once. */
   #failure: { error: unknown } | undefined;
+  #leaving: Promise<void> | undefined;
 
   /** @internal Use `client.stream()`. */
   constructor(execution: Execution) {
@@ -48,7 +51,7 @@ export class RunStream implements AsyncIterable<StreamEvent> {
     return {
       next: () => this.#next(),
       return: async () => {
-        await this.#close();
+        await (this.#leaving ??= this.#leave());
         return { done: true, value: undefined };
       },
     };
@@ -63,6 +66,7 @@ export class RunStream implements AsyncIterable<StreamEvent> {
 
   async #nextPulled(): Promise<IteratorResult<StreamEvent, undefined>> {
     while (this.#position === this.#ready.length) {
+      if (this.#leaving !== undefined) return { done: true, value: undefined };
       if (this.#failure !== undefined) {
         const { error } = this.#failure;
         this.#failure = undefined;
@@ -95,12 +99,10 @@ export class RunStream implements AsyncIterable<StreamEvent> {
 
   async #run(): Promise<void> {
     try {
-      const result = await this.#execution.run((events) => this.#show(events));
-      if (this.#isEnded) return;
+      const result = await this.#execution.run((events, signal) => this.#show(events, signal));
       this.#add([{ type: "done", result }]);
       this.#result.resolve(result);
     } catch (error) {
-      if (this.#isEnded) return;
       this.#failure = { error };
       this.#result.reject(error);
     } finally {
@@ -109,16 +111,19 @@ export class RunStream implements AsyncIterable<StreamEvent> {
     }
   }
 
-  /** Waits until the events are read and more are wanted. */
-  async #show(events: StreamEvent[]): Promise<void> {
-    if (this.#isEnded) return;
+  /** Waits until the events are read and more are wanted; a run that is ended does not wait. */
+  async #show(events: StreamEvent[], signal: AbortSignal): Promise<void> {
     this.#add(events);
-    this.#demand ??= Promise.withResolvers();
     this.#arrive();
+    if (signal.aborted) return;
+    if (!this.#isHeard) signal.addEventListener("abort", () => this.#goOn(), { once: true });
+    this.#isHeard = true;
+    this.#demand ??= Promise.withResolvers();
     await this.#demand.promise;
   }
 
   #add(events: StreamEvent[]): void {
+    if (this.#leaving !== undefined) return;
     if (this.#position === this.#ready.length) {
       this.#ready = events;
       this.#position = 0;
@@ -130,18 +135,29 @@ export class RunStream implements AsyncIterable<StreamEvent> {
     this.#arrival = undefined;
   }
 
-  async #close(): Promise<void> {
+  /** Ends the run, and waits for its end. */
+  async #leave(): Promise<void> {
     const unread = this.#ready.slice(this.#position);
     this.#ready = [];
     this.#position = 0;
     if (this.#isEnded) return;
-    this.#isEnded = true;
     const reason = new RunAbortedError("aborted", "stream was left before its end");
+    if (this.#running === undefined) {
+      this.#isEnded = true;
+      return this.#result.reject(reason);
+    }
     this.#execution.close(unread, reason);
     this.#goOn();
     await this.#running;
-    this.#result.reject(reason);
     // Whoever leaves need not look at the result, but must know that nothing was saved.
-    if (reason.suppressed !== undefined) throw reason.suppressed;
+    const unsaved = unsavedBy(this.#failure?.error);
+    if (unsaved !== undefined) throw unsaved;
   }
+}
+
+/** The failure of the store in what ended a run. */
+function unsavedBy(error: unknown): ToolnexusError | undefined {
+  if (!(error instanceof ToolnexusError)) return undefined;
+  const { code, suppressed } = error;
+  return code === "store_failed" || code === "store_conflict" ? error : suppressed;
 }

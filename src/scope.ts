@@ -73,16 +73,24 @@ export class IdleWatch {
   #ms: number;
   readonly #fire: () => void;
   #last = 0;
+  #isPaused = false;
+  #timer: Timer;
 
   constructor(ms: number, fire: () => void) {
     this.#ms = ms;
     this.#fire = fire;
     this.touch();
-    idleClock.add(this);
+    this.#timer = new Timer(ms, () => this.#check());
   }
 
   touch(): void {
     this.#last = Date.now();
+    this.#isPaused = false;
+  }
+
+  /** Until the next `touch()` nothing is waited for. */
+  pause(): void {
+    this.#isPaused = true;
   }
 
   /** Makes the limit shorter from now on. */
@@ -90,63 +98,23 @@ export class IdleWatch {
     if (ms >= this.#ms) return;
     this.#ms = ms;
     this.touch();
-    idleClock.add(this);
-  }
-
-  stop(): void {
-    idleClock.delete(this);
-  }
-
-  /** Fires if it is time. How many milliseconds are left. */
-  check(): number {
-    // A clock that was set back must not make the wait longer than the limit.
-    const left = Math.min(this.#last + this.#ms - Date.now(), this.#ms);
-    if (left > 0) return left;
     this.stop();
-    this.#fire();
-    return Infinity;
-  }
-}
-
-/** All watches of the process, and the one timer that they share: it outlives most of them. */
-class IdleClock {
-  readonly #watches = new Set<IdleWatch>();
-  #timer: Timer | undefined;
-  /** When the timer will fire. */
-  #due = Infinity;
-
-  add(watch: IdleWatch): void {
-    this.#watches.add(watch);
-    this.#set(watch.check());
-  }
-
-  delete(watch: IdleWatch): void {
-    this.#watches.delete(watch);
-    if (this.#watches.size === 0) this.#clear();
-  }
-
-  /** Fires in so many milliseconds, if not earlier. */
-  #set(ms: number): void {
-    const due = Date.now() + ms;
-    if (due >= this.#due) return;
-    this.#clear();
-    this.#due = due;
     this.#timer = new Timer(ms, () => this.#check());
   }
 
-  #clear(): void {
-    this.#timer?.stop();
-    this.#timer = undefined;
-    this.#due = Infinity;
+  stop(): void {
+    this.#timer.stop();
   }
 
   #check(): void {
-    this.#clear();
-    for (const watch of this.#watches) this.#set(watch.check());
+    const now = Date.now();
+    // From a clock that was set back the time of the last sign cannot be told: it counts from now.
+    if (this.#isPaused || now < this.#last) this.#last = now;
+    const left = this.#last + this.#ms - now;
+    if (left > 0) this.#timer = new Timer(left, () => this.#check());
+    else this.#fire();
   }
 }
-
-const idleClock = new IdleClock();
 
 /** Waits for `promise`, but no longer than the signal allows. Rejects with the signal's reason. */
 export async function abortable<T>(promise: PromiseLike<T> | T, signal: AbortSignal): Promise<T> {

@@ -171,8 +171,8 @@ class Sending {
     // A plain answer to a streaming request is a stream of one piece.
     if (show !== undefined && !this.hasShown) {
       const { reasoning, text } = answer;
-      if (reasoning !== "") await show([{ type: "reasoning", delta: reasoning }]);
-      if (text !== "") await show([{ type: "text", delta: text }]);
+      if (reasoning !== "") await this.#showAll([{ type: "reasoning", delta: reasoning }]);
+      if (text !== "") await this.#showAll([{ type: "text", delta: text }]);
     }
     return answer;
   }
@@ -293,7 +293,7 @@ class Sending {
         }
         if (!stream.hasBegun && raw.length < MAX_ERROR_BODY) raw += piece;
         stream.push(piece);
-        await this.#showNext(stream);
+        await this.#showAll(stream.take());
         if (stream.isFinished) this.#watch!.shorten(SILENCE_AFTER_FINISH_MS);
       }
     } catch (error) {
@@ -302,7 +302,7 @@ class Sending {
     }
     if (start !== undefined) return this.#parse(start);
     stream.end();
-    await this.#showNext(stream);
+    await this.#showAll(stream.take());
     // A body that holds no event is something else: what it says is told.
     return stream.hasBegun ? stream.payload() : this.#parse(raw);
   }
@@ -319,17 +319,22 @@ class Sending {
     });
   }
 
-  async #showNext(stream: AnswerStream): Promise<void> {
-    const events = this.#take(stream);
-    if (events.length > 0) await this.#show?.(events);
-  }
-
-  /** What has come, noted as the answer so far. */
-  #take(stream: AnswerStream): StreamEvent[] {
-    const events = stream.take();
+  /** Takes note of events as the answer so far. */
+  #note(events: readonly StreamEvent[]): void {
     if (events.length > 0) this.hasShown = true;
     for (const event of events) if (event.type === "text") this.#progress.text += event.delta;
-    return events;
+  }
+
+  /** Shows events to whoever watches. */
+  async #showAll(events: StreamEvent[]): Promise<void> {
+    // After the end of the run nobody sees them: they are no part of what was said.
+    this.#caller.throwIfAborted();
+    this.#note(events);
+    if (this.#show === undefined || events.length === 0) return;
+    // Whoever reads slowly is not the provider's silence.
+    this.#watch?.pause();
+    await this.#show(events);
+    this.#watch?.touch();
   }
 
   /** The payload of a whole body: JSON, or an event stream under another name. */
@@ -348,7 +353,7 @@ class Sending {
       const stream = this.#stream();
       stream.push(body);
       stream.end();
-      this.#take(stream); // nobody watches a plain request
+      this.#note(stream.take()); // nobody watches a plain request
       return stream.payload();
     }
     if (text !== body && text.startsWith("{")) return this.#parse(text);
