@@ -39,7 +39,10 @@ export class RunStream implements AsyncIterable<StreamEvent> {
     this.#result.promise.catch(() => {});
   }
 
-  /** The result, when the run has ended and was saved. Rejects with what ended it. */
+  /**
+   * The result, when the run has ended and was saved. Rejects with what ended it. A `next()` or a loop
+   * that starts in the same breath reads the stream in its place, and has to read it to the end.
+   */
   get result(): Promise<RunResult> {
     // A loop that starts in the same breath reads the stream; otherwise nobody else does.
     queueMicrotask(() => void this.#drain());

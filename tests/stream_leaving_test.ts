@@ -178,27 +178,27 @@ Deno.test("deltas of one chunk that onText has not seen when the run is aborted 
 });
 
 Deno.test("text that arrives while the reader leaves is not kept", async () => {
-  let arrive = (_: string) => {};
+  let iterator: AsyncIterator<StreamEvent> | undefined;
+  let leaving: Promise<unknown> | undefined;
   const client = clientOfFetch(() => {
+    const pieces = ["one ", "two"].map((text) => new TextEncoder().encode(deltas(text)));
     const body = new ReadableStream<Uint8Array>({
-      start(controller) {
-        arrive = (text) => controller.enqueue(new TextEncoder().encode(deltas(text)));
-        arrive("one ");
+      async pull(controller) {
+        await Promise.resolve();
+        controller.enqueue(pieces.shift());
+        if (pieces.length === 0) leaving = iterator?.return?.();
       },
-    });
+    }, { highWaterMark: 0 });
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
   });
   const stream = client.stream("hi", { id: "a" });
-  const iterator = stream[Symbol.asyncIterator]();
-  await iterator.next();
-  const next = iterator.next();
-  await Promise.resolve();
-  arrive("two");
-  await iterator.return!();
-  await next;
-  const [, said] = await stored(client);
+  iterator = stream[Symbol.asyncIterator]();
+  let seen = "";
+  for (let step; !(step = await iterator.next()).done;) seen += textOf([step.value]);
+  await leaving;
   const error = await assertRejects(() => stream.result, RunAbortedError);
-  assertEquals([said, error.partialText], ["assistant: one ", "one "]);
+  assertEquals([seen, error.partialText], ["one ", "one "]);
+  assertEquals(await stored(client), ["user: hi", "assistant: one "]);
 });
 
 for (const how of ["signal", "timeoutMs"] as const) {
