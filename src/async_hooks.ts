@@ -19,6 +19,12 @@ interface AsyncHooks {
   };
 }
 
+/** A new context; undefined where the runtime has none. */
+export function asyncContext<Value>(): AsyncContext<Value> | undefined {
+  const hooks = asyncHooks();
+  return hooks && new hooks.AsyncLocalStorage();
+}
+
 /** The module; undefined where the runtime has none. */
 export function asyncHooks(): AsyncHooks | undefined {
   const { process } = globalThis as {

@@ -4,10 +4,12 @@
  * @module
  */
 
+import { type AsyncContext, asyncContext } from "./async_hooks.ts";
 import { checkFunction, checkObject } from "./checks.ts";
 import { quote } from "./errors.ts";
 import type { BeforeLLMEvent } from "./hooks.ts";
 import { leadingSystem } from "./transcript/system.ts";
+import { estimateTokens } from "./transcript/token_estimate.ts";
 import { turnStarts } from "./transcript/turns.ts";
 import type { Awaitable, Message } from "./types.ts";
 
@@ -17,13 +19,13 @@ const SUMMARY = "[Summary of earlier conversation]";
 /** What {@linkcode compactor} takes. */
 export interface CompactorOptions {
   /**
-   * The budget of the transcript, in tokens; above 0. The system prompt and the tools are not
+   * The budget of the transcript, in tokens; above 0. The client's system prompt and the tools are not
    * counted, nor is the answer: leave room for them.
    */
   maxTokens: number;
   /**
-   * How many tokens of the latest turns are kept as they are, at most; the last turn always is.
-   * From 0 to `maxTokens`.
+   * How many tokens of the latest turns are kept as they are, at most; the last turn always is. Where
+   * the summary leaves no room for so many, it is fewer. From 0 to `maxTokens`.
    *
    * @default maxTokens / 2
    */
@@ -31,12 +33,14 @@ export interface CompactorOptions {
   /**
    * Writes the summary of the messages that make room: whole turns, oldest first; an earlier summary
    * is the first of them. An empty summary changes nothing. A throw fails the run with a `HookError`.
+   * It may ask the same client: what it sends is not compacted.
    */
   summarize: (messages: readonly Message[]) => Awaitable<string>;
   /**
    * Counts the tokens of messages.
    *
-   * @default a quarter of the characters of their JSON; 1,500 for the data of an image or a file
+   * @default a quarter of the characters of their JSON; at most 1,500 for the data of an image, an
+   * audio or a file
    */
   countTokens?: ((messages: readonly Message[]) => Awaitable<number>) | undefined;
 }
@@ -89,21 +93,20 @@ export type Compactor = (
  */
 export function compactor(options: CompactorOptions): Compactor {
   checkObject("options", options);
-  const { maxTokens, keepTail = maxTokens / 2, summarize, countTokens = estimate } = options;
+  const { maxTokens, summarize, countTokens = estimateTokens } = options;
   if (typeof summarize !== "function") {
     throw new TypeError(`summarize must be a function: ${quote(summarize)}`);
   }
   checkFunction("countTokens", countTokens);
-  const limits = { maxTokens, keepTail };
-  for (const [name, value] of Object.entries(limits)) {
-    if (typeof value !== "number") {
-      throw new TypeError(`${name} must be a number: ${quote(value)}`);
-    }
-  }
+  checkNumber("maxTokens", maxTokens);
   if (!(maxTokens > 0)) throw new RangeError(`maxTokens must be above 0: ${maxTokens}`);
+  const { keepTail = maxTokens / 2 } = options;
+  checkNumber("keepTail", keepTail);
   if (!(keepTail >= 0 && keepTail <= maxTokens)) {
     throw new RangeError(`keepTail must be from 0 to maxTokens: ${keepTail}`);
   }
+  /** In it, what `summarize` asks of the same client is known: it would be summarized without end. */
+  let summarizing: AsyncContext<true> | undefined;
 
   async function count(messages: readonly Message[]): Promise<number> {
     const tokens = await countTokens(messages);
@@ -111,61 +114,63 @@ export function compactor(options: CompactorOptions): Compactor {
     throw new TypeError(`countTokens must give a number from 0: ${quote(tokens)}`);
   }
 
-  /** Where the part begins that is kept; 0 if there is no turn to cut before. */
-  async function tailStart(messages: readonly Message[], head: number): Promise<number> {
-    const starts = turnStarts(messages).filter((start) => start > head);
+  /** Where the part begins that is kept, within `room`; 0 if there is no turn to cut before. */
+  async function tailStart(messages: readonly Message[], room: number): Promise<number> {
+    const starts = turnStarts(messages).filter((start) => start > 0);
     let start = starts.pop() ?? 0;
     let tokens = await count(messages.slice(start));
     for (let earlier; (earlier = starts.pop()) !== undefined; start = earlier) {
       tokens += await count(messages.slice(earlier, start));
-      if (tokens > keepTail) break;
+      if (tokens > room) break;
     }
     return start;
   }
 
-  return async ({ messages }) => {
-    if (await count(messages) <= maxTokens) return undefined;
-    const head = leadingSystem(messages);
-    const start = await tailStart(messages, head);
-    const older = messages.slice(head, start);
-    // A summary of the summary alone would be made again with each request.
-    if (older.every(isSummary)) return undefined;
-    const summary: unknown = await summarize(older);
-    if (typeof summary !== "string") {
-      throw new TypeError(`summarize must give a string: ${quote(summary)}`);
+  /** The summary as a message; undefined if it is empty. */
+  async function summaryOf(messages: readonly Message[]): Promise<Message | undefined> {
+    summarizing ??= asyncContext();
+    const work = () => summarize(messages);
+    const text: unknown = await (summarizing === undefined ? work() : summarizing.run(true, work));
+    if (typeof text !== "string") {
+      throw new TypeError(`summarize must give a string: ${quote(text)}`);
     }
-    if (summary.trim() === "") return undefined;
-    const message = { role: "user", content: `${SUMMARY}\n${summary.trim()}` };
-    return { messages: [...messages.slice(0, head), message, ...messages.slice(start)] };
+    if (text.trim() === "") return undefined;
+    return { role: "user", content: `${SUMMARY}\n${text.trim()}` };
+  }
+
+  return async ({ messages }) => {
+    if (summarizing?.getStore() === true) return undefined;
+    const head = messages.slice(0, leadingSystem(messages));
+    let rest = messages.slice(head.length);
+    let isShorter = false;
+    let isOver = await count(messages) > maxTokens;
+    while (isOver) {
+      const fixed = [...head, ...rest.slice(0, isSummary(rest[0]) ? 1 : 0)];
+      const used = await count(fixed);
+      // What leaves no room for the whole tail leaves half of the rest to grow.
+      const room = used + keepTail <= maxTokens ? keepTail : (maxTokens - used) / 2;
+      const start = await tailStart(rest, room);
+      const older = rest.slice(0, start);
+      // A summary of the summary alone would be made again with each request.
+      if (older.every(isSummary)) break;
+      const summary = await summaryOf(older);
+      if (summary === undefined) break;
+      rest = [summary, ...rest.slice(start)];
+      isShorter = true;
+      // A long summary may take the room of more than one turn.
+      const second = turnStarts(rest)[2];
+      isOver = second !== undefined &&
+        await count([...head, summary, ...rest.slice(second)]) > maxTokens;
+    }
+    return isShorter ? { messages: [...head, ...rest] } : undefined;
   };
 }
 
-function isSummary({ role, content }: Message): boolean {
+function isSummary(message: Message | undefined): boolean {
+  const { role, content } = message ?? {};
   return role === "user" && typeof content === "string" && content.startsWith(SUMMARY);
 }
 
-/** A picture of the largest size that is not scaled down: https://docs.anthropic.com/en/docs/build-with-claude/vision */
-const DATA_CHARACTERS = 6_000;
-
-/** The default count: few tokenizers need more than one token for four characters of JSON. */
-function estimate(messages: readonly Message[]): number {
-  let characters = 0;
-  for (const message of messages) {
-    let data = 0;
-    // A string has no parts that could hold data.
-    const replacer = typeof message.content === "string"
-      ? undefined
-      : (key: string, value: unknown) => {
-        if (typeof value !== "string" || !isData(key, value)) return value;
-        data++;
-        return "";
-      };
-    characters += JSON.stringify(message, replacer).length + data * DATA_CHARACTERS;
-  }
-  return Math.ceil(characters / 4);
-}
-
-/** Whether a text is encoded data, which a provider does not count by its length. */
-function isData(key: string, value: string): boolean {
-  return key === "data" || key === "file_data" || value.startsWith("data:");
+function checkNumber(name: string, value: unknown): asserts value is number {
+  if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${quote(value)}`);
 }

@@ -5,7 +5,7 @@
  */
 
 import { Client } from "./client.ts";
-import { ProviderError, quote } from "./errors.ts";
+import { ProviderError, quote, reasonOf, ToolnexusError } from "./errors.ts";
 import type { ClientOptions } from "./options.ts";
 import type { OpenAITool } from "./tools/declarations.ts";
 import type { Awaitable, Message, Usage } from "./types.ts";
@@ -98,7 +98,13 @@ async function answer(
     const refused = "in-process client does not support streaming";
     throw new ProviderError(refused, { status: 0, retryable: false });
   }
-  const response = await generate({ messages, tools, model, signal: signal! });
+  let response: InProcessResponse;
+  try {
+    response = await generate({ messages, tools, model, signal: signal! });
+  } catch (error) {
+    // The function's own words, whatever caused them.
+    throw error instanceof ToolnexusError || signal!.aborted ? error : failureOf(error);
+  }
   const { content, toolCalls, usage } = response ?? {};
   if (typeof content !== "string" && !Array.isArray(toolCalls)) {
     throw new TypeError("generate must return { content } or { toolCalls }");
@@ -121,6 +127,13 @@ async function answer(
       prompt_tokens: usage?.promptTokens,
       completion_tokens: usage?.completionTokens,
       total_tokens: usage?.totalTokens,
+      prompt_tokens_details: { cached_tokens: usage?.cachedTokens },
+      completion_tokens_details: { reasoning_tokens: usage?.reasoningTokens },
     },
   };
+}
+
+function failureOf(cause: unknown): ProviderError {
+  const details = { status: 0, retryable: true };
+  return new ProviderError(`LLM request failed: ${reasonOf(cause)}`, details, { cause });
 }

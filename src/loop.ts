@@ -109,6 +109,8 @@ async function requestBody(run: Run): Promise<string> {
     stream: show !== undefined,
   });
   Object.assign(body, requestParams);
+  // Providers refuse a choice where there is nothing to choose from.
+  if (tools.length === 0) delete body.tool_choice;
   if (bodyTransform !== undefined) {
     // A copy: what is marked on it is not stored.
     const copy = JSON.parse(JSON.stringify(body));

@@ -45,8 +45,10 @@ class Series<Value> {
   readonly #values = new Map<string, { labels: readonly string[]; value: Value }>();
 
   /** The entry of these labels; `create` makes its first value. */
-  entry(labels: readonly string[], create: () => Value): { value: Value } {
-    const key = labels.length === 1 ? labels[0]! : labels.join("\0");
+  entry(given: readonly string[], create: () => Value): { value: Value } {
+    // Half a character has no UTF-8: names that differ in one alone are one.
+    const labels = given.map((label) => label.toWellFormed());
+    const key = labels.length === 1 ? labels[0]! : JSON.stringify(labels);
     let entry = this.#values.get(key);
     if (entry === undefined) this.#values.set(key, entry = { labels, value: create() });
     return entry;
@@ -137,8 +139,7 @@ function observe(series: Series<Histogram>, labels: readonly string[], seconds: 
 }
 
 function escaped(value: string): string {
-  return value.toWellFormed().replaceAll("\\", "\\\\").replaceAll('"', '\\"')
-    .replaceAll("\n", "\\n");
+  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
 
 function* counter(

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type AsyncContext, asyncHooks } from "./async_hooks.ts";
+import { type AsyncContext, asyncContext } from "./async_hooks.ts";
 import { ConversationBusyError } from "./errors.ts";
 import { abortable } from "./scope.ts";
 import type { ConversationStore } from "./types.ts";
@@ -31,13 +31,13 @@ let context: AsyncContext<Place> | null | undefined;
 
 /** A new place, not yet in the line. */
 export function placeOf(store: ConversationStore, id: string): Place {
-  const outer = asyncContext()?.getStore();
+  const outer = placeContext()?.getStore();
   return { store, id, outer, inner: new Set(), before: undefined, isOver: Promise.resolve() };
 }
 
 /** Does work that belongs to a place, so that an ask inside of it can be told. */
 export function within<Result>(place: Place, work: () => Result): Result {
-  const context = asyncContext();
+  const context = placeContext();
   return context === null ? work() : context.run(place, work);
 }
 
@@ -99,8 +99,6 @@ export function busyConversations(store: ConversationStore): number {
   return lines.get(store)?.size ?? 0;
 }
 
-function asyncContext(): AsyncContext<Place> | null {
-  if (context !== undefined) return context;
-  const hooks = asyncHooks();
-  return context = hooks === undefined ? null : new hooks.AsyncLocalStorage();
+function placeContext(): AsyncContext<Place> | null {
+  return context === undefined ? context = asyncContext() ?? null : context;
 }

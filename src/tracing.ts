@@ -141,9 +141,11 @@ class Span {
   }
 
   #quietly(act: () => unknown): void {
+    // As if nobody watched, also where a method fails later.
+    const ignore = () => {};
     try {
-      act();
-    } catch { /* as if nobody watched */ }
+      Promise.resolve(act()).catch(ignore);
+    } catch { /* the same */ }
   }
 }
 
@@ -186,14 +188,15 @@ function answerAttributes(settings: Settings, answer: Completion): SpanAttribute
   };
 }
 
-/** Input tokens include those that were read from a cache, which Anthropic reports apart. */
+/** Input tokens include those that a cache gave or took, which Anthropic reports apart. */
 function usageAttributes({ style }: Settings, usage: Usage): SpanAttributes {
-  const { promptTokens, completionTokens, cachedTokens = 0, reasoningTokens } = usage;
-  const input = style.name === "anthropic" ? promptTokens + cachedTokens : promptTokens;
+  const { promptTokens, completionTokens, reasoningTokens } = usage;
+  const { cachedTokens: read = 0, cacheCreationTokens: created = 0 } = usage;
   return {
-    "gen_ai.usage.input_tokens": input,
+    "gen_ai.usage.input_tokens": promptTokens + (style.name === "anthropic" ? read + created : 0),
     "gen_ai.usage.output_tokens": completionTokens,
-    ...(cachedTokens > 0 && { "gen_ai.usage.cache_read.input_tokens": cachedTokens }),
+    ...(read > 0 && { "gen_ai.usage.cache_read.input_tokens": read }),
+    ...(created > 0 && { "gen_ai.usage.cache_creation.input_tokens": created }),
     ...(reasoningTokens !== undefined && {
       "gen_ai.usage.reasoning.output_tokens": reasoningTokens,
     }),

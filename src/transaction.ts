@@ -6,7 +6,7 @@
  */
 
 import { ConversationConflictError, quote, StoreError, type ToolnexusError } from "./errors.ts";
-import { equalJson, isPlainObject } from "./messages.ts";
+import { equalJson, equalMessages, isPlainObject } from "./messages.ts";
 import { abortable, sleep } from "./scope.ts";
 import { balanceTranscript, INTERRUPTED, NOT_EXECUTED } from "./transcript/balance.ts";
 import { hasOnlyResults, withoutRequests } from "./transcript/last_turn.ts";
@@ -41,6 +41,8 @@ export class Transaction {
   #front: Message[] = [];
   /** This turn's messages as they are in the store. */
   #recorded: readonly Message[] = [];
+  /** Whether others have said something that this turn's run does not know. */
+  #hasForeign = false;
 
   constructor(store: ConversationStore, id: string, style: StyleName) {
     this.#store = store;
@@ -115,6 +117,8 @@ export class Transaction {
    * @throws {StoreError | ConversationConflictError}
    */
   async replace(messages: readonly Message[]): Promise<Message[]> {
+    // What others have said is in the store by now, and would be lost with it.
+    if (this.#hasForeign) throw new ConversationConflictError(this.#id);
     await this.#put([...messages]);
     return [...messages];
   }
@@ -136,8 +140,10 @@ export class Transaction {
       }
       others = current.toSpliced(own.start, own.end - own.start);
     }
+    const front = closedTranscript(others, this.#style).messages;
+    this.#hasForeign ||= !equalMessages(front, this.#front);
     this.#base = current;
-    this.#front = closedTranscript(others, this.#style).messages;
+    this.#front = front;
   }
 
   async #get(): Promise<readonly Message[]> {

@@ -4,13 +4,14 @@
  * @module
  */
 
-import { checkSignal } from "./checks.ts";
+import { checkSignal, count } from "./checks.ts";
 import { quote } from "./errors.ts";
 import { askModel } from "./loop.ts";
 import { copyMessages, isPlainObject } from "./messages.ts";
 import type { CallOptions, Settings } from "./options.ts";
 import { Run } from "./run.ts";
 import { runScope } from "./run_scope.ts";
+import { declareAs, type OpenAITool } from "./tools/declarations.ts";
 import { Toolkit, toolkitOf } from "./tools/toolkit.ts";
 import { closedTranscript } from "./transaction.ts";
 import { argumentsText } from "./transcript/read.ts";
@@ -82,10 +83,14 @@ export async function translate(
   settings: Settings,
   request: TranslateRequest,
 ): Promise<TranslateResult> {
-  const { tools = [], toolkit, toolChoice, maxTokens, signal } = request;
+  const { tools = [], toolkit, toolChoice, maxTokens, system, signal } = request;
   const messages = copyMessages(request.messages);
   checkSignal(signal);
   checkToolChoice(toolChoice);
+  if (maxTokens !== undefined) count("maxTokens", maxTokens, 1);
+  if (system !== undefined && typeof system !== "string") {
+    throw new TypeError(`system must be a string: ${quote(system)}`);
+  }
   const { style } = settings;
   if (!Array.isArray(tools)) throw new TypeError(`tools must be an array: ${quote(tools)}`);
   const ofRequest = tools.map(declaredTool);
@@ -97,16 +102,9 @@ export async function translate(
   const run = new Run({
     settings: {
       ...settings,
-      systemPrompt: request.system ?? (leadingSystem(messages) > 0 ? "" : settings.systemPrompt),
+      systemPrompt: system ?? (leadingSystem(messages) > 0 ? "" : settings.systemPrompt),
       maxTokens: maxTokens ?? settings.maxTokens,
       requestParams: {
-        // An endpoint of this very style gets the declarations as they are.
-        ...(style.name === "openai" && tools.length > 0 &&
-          {
-            tools: declared.toOpenAI().map((own) =>
-              tools.find(({ function: { name } }) => name === own.function.name) ?? own
-            ),
-          }),
         ...(toolChoice !== undefined && { tool_choice: style.toolChoice(toolChoice) }),
         ...settings.requestParams,
       },
@@ -149,11 +147,14 @@ function declaredTool(declaration: ToolDeclaration): Tool {
     throw new TypeError(`tools must be declared as OpenAI functions: ${quote(declaration)}`);
   }
   const inputSchema: JsonSchema = isPlainObject(parameters) ? parameters : { type: "object" };
-  return {
+  const tool: Tool = {
     name,
     description,
     inputSchema,
     source: "custom",
     execute: () => ({ output: "not executed", isError: true }),
   };
+  // An endpoint of this very style gets the declaration as it is.
+  declareAs(tool, declaration as OpenAITool);
+  return tool;
 }

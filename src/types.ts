@@ -34,6 +34,8 @@ export interface Usage {
   totalTokens: number;
   /** Input tokens read from the provider's prompt cache, where reported. */
   cachedTokens?: number | undefined;
+  /** Input tokens written to the prompt cache, where reported apart from the others (Anthropic). */
+  cacheCreationTokens?: number | undefined;
   /** Output tokens spent on reasoning, where reported. */
   reasoningTokens?: number | undefined;
 }

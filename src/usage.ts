@@ -16,7 +16,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
     completionTokens: a.completionTokens + b.completionTokens,
     totalTokens: a.totalTokens + b.totalTokens,
   };
-  for (const detail of ["cachedTokens", "reasoningTokens"] as const) {
+  for (const detail of ["cachedTokens", "cacheCreationTokens", "reasoningTokens"] as const) {
     if (a[detail] !== undefined || b[detail] !== undefined) {
       sum[detail] = (a[detail] ?? 0) + (b[detail] ?? 0);
     }

@@ -197,6 +197,27 @@ Deno.test("a hook that rewrote history: the conflict is thrown, the result on it
   assertEquals(lines(store.get("a")), ["user: old", "assistant: older", ...NOTED]);
 });
 
+Deno.test("a hook that rewrites history after a checkpoint went behind someone else's turn: nothing is lost", async () => {
+  await using server = stubLlm([calling("ping"), calling("ping"), "ok"]);
+  const store = new LedgerStore();
+  store.put("a", [user("old"), assistant("older")]);
+  store.beforeSave[1] = () => store.append("a", ...NOTE);
+  const client = clientOf(server, {
+    store,
+    checkpoint: "round",
+    toolkit: [toolOf("ping")],
+    hooks: {
+      beforeLLM: ({ messages, turn }) =>
+        turn === 3 ? { messages: [user("summary"), ...messages.slice(2)] } : undefined,
+    },
+  });
+  const error = await assertRejects(() => client.ask("go", { id: "a" }), ConversationConflictError);
+  assertEquals([error.result?.text, error.result?.toolCallCount], ["ok", 2]);
+  const round = ["assistant: [ping]", "tool: ping ran"];
+  const told = ["user: old", "assistant: older", ...NOTED, "user: go", ...round, ...round];
+  assertEquals(lines(store.get("a")), told);
+});
+
 Deno.test("a hook that changed only this turn can still go behind someone else's", async () => {
   await using server = stubLlm(["ok"]);
   const store = new LedgerStore();

@@ -87,6 +87,27 @@ Deno.test("a function's own error message survives, and is not tried again by de
   assertEquals(calls, 1);
 });
 
+Deno.test("a function's own error message survives, though it names a cause", async () => {
+  const cause = new Error("ENOENT");
+  const thrown = new Error("the weights could not be read", { cause });
+  const client = createInProcessClient({ model: "m", generate: () => Promise.reject(thrown) });
+  const error = await assertRejects(() => client.run("Hi"), ProviderError);
+  assertEquals(error.message, "LLM request failed: the weights could not be read");
+  assertEquals(error.cause, thrown);
+});
+
+Deno.test("all tokens that a function reports are told", async () => {
+  const usage = {
+    promptTokens: 10,
+    completionTokens: 5,
+    totalTokens: 15,
+    cachedTokens: 4,
+    reasoningTokens: 2,
+  };
+  const client = createInProcessClient({ model: "m", generate: () => ({ content: "ok", usage }) });
+  assertEquals((await client.run("Hi")).usage, usage);
+});
+
 Deno.test("a function is asked again when retries are wanted", async () => {
   let calls = 0;
   const client = createInProcessClient({

@@ -153,6 +153,17 @@ Deno.test("metrics() escapes what a label may hold, whatever a model calls a too
   for (const [, count] of samples(families, "toolnexus_tool_calls_total")) assertEquals(count, 1);
 });
 
+Deno.test("metrics() counts names that are one in UTF-8 as one, and others apart", () => {
+  const metrics = new Metrics();
+  const tool = { event: "tool", source: "custom", isError: true, ms: 1 } as const;
+  for (const name of ["a\ud83d", "a\ud83e", "a\ufffd"]) metrics.record({ ...tool, tool: name });
+  for (const [name, source] of [["b\0c", "d"], ["b", "c\0d"]] as const) {
+    metrics.record({ ...tool, tool: name, source });
+  }
+  const counts = samples(parsed(metrics.text()), "toolnexus_tool_calls_total");
+  assertEquals(counts.map(([, count]) => count).toSorted(), [1, 1, 3]);
+});
+
 Deno.test("metrics() has one order, whatever came first", () => {
   const events: MetricEvent[] = ["b", "a", "c", "a\\", `a"`].flatMap((name): MetricEvent[] => [
     { event: "tool", tool: name, source: "mcp", isError: false, ms: 20 },

@@ -63,7 +63,7 @@ const BUGS: readonly Bug[] = [
   {
     name: "a rebase forgets what others have said",
     file: "transaction.ts",
-    find: "this.#front = closedTranscript(others, this.#style).messages;",
+    find: "this.#front = front;",
     replace: "",
     scenario: "ask beside ask, versioned, run, anthropic",
   },

@@ -178,7 +178,6 @@ Deno.test("deltas of one chunk that onText has not seen when the run is aborted 
 });
 
 Deno.test("text that arrives while the reader leaves is not kept", async () => {
-  let iterator: AsyncIterator<StreamEvent> | undefined;
   let leaving: Promise<unknown> | undefined;
   const client = clientOfFetch(() => {
     const pieces = ["one ", "two"].map((text) => new TextEncoder().encode(deltas(text)));
@@ -186,13 +185,13 @@ Deno.test("text that arrives while the reader leaves is not kept", async () => {
       async pull(controller) {
         await Promise.resolve();
         controller.enqueue(pieces.shift());
-        if (pieces.length === 0) leaving = iterator?.return?.();
+        if (pieces.length === 0) leaving = iterator.return?.();
       },
     }, { highWaterMark: 0 });
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
   });
   const stream = client.stream("hi", { id: "a" });
-  iterator = stream[Symbol.asyncIterator]();
+  const iterator = stream[Symbol.asyncIterator]();
   let seen = "";
   for (let step; !(step = await iterator.next()).done;) seen += textOf([step.value]);
   await leaving;

@@ -11,7 +11,7 @@ import {
   type Tracer,
 } from "../mod.ts";
 import { stubLlm } from "../src/testing/mod.ts";
-import { calling, clientOf, eventsOf, readUntil, toolOf } from "./client_kit.ts";
+import { calling, clientOf, clientOfFetch, eventsOf, readUntil, toolOf } from "./client_kit.ts";
 
 const STYLES = ["openai", "anthropic"] as const;
 const INTERNAL = 0, CLIENT = 2, ERROR = 2;
@@ -266,6 +266,35 @@ Deno.test("cached tokens are input tokens, in the sense of either provider", asy
   }
 });
 
+Deno.test("tokens that a cache took are input tokens, too, and are told apart", async () => {
+  using collected = collector();
+  const { tracer, spans } = collected;
+  const answer = {
+    type: "message",
+    role: "assistant",
+    content: [{ type: "text", text: "ok" }],
+    stop_reason: "end_turn",
+    usage: {
+      input_tokens: 3,
+      output_tokens: 1,
+      cache_read_input_tokens: 100,
+      cache_creation_input_tokens: 2_000,
+    },
+  };
+  const client = clientOfFetch(() => Response.json(answer), { style: "anthropic", tracer });
+  const { usage } = await client.run("hi");
+  assertEquals([usage.promptTokens, usage.cachedTokens, usage.cacheCreationTokens], [
+    3,
+    100,
+    2_000,
+  ]);
+  for (const { attributes } of spans()) {
+    assertEquals(attributes["gen_ai.usage.input_tokens"], 2_103);
+    assertEquals(attributes["gen_ai.usage.cache_read.input_tokens"], 100);
+    assertEquals(attributes["gen_ai.usage.cache_creation.input_tokens"], 2_000);
+  }
+});
+
 Deno.test("a tracer that throws ends no run", async () => {
   await using server = stubLlm(() => "ok");
   const broken = () => {
@@ -276,6 +305,14 @@ Deno.test("a tracer that throws ends no run", async () => {
     { startActiveSpan: broken },
     { startActiveSpan: (_name, _options, work) => work(span) },
     { startActiveSpan: () => {} },
+    // The runner fails a test that leaves an unhandled rejection.
+    { startActiveSpan: () => Promise.reject(new Error("collector is down")) },
+    {
+      startActiveSpan(_name, _options, work) {
+        const fails = () => Promise.reject(new Error("collector is down"));
+        work({ setAttributes: fails, setStatus: fails, end: fails });
+      },
+    },
   ];
   for (const tracer of tracers) {
     assertEquals((await clientOf(server, { tracer }).run("hi")).text, "ok");

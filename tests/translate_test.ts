@@ -7,6 +7,7 @@ import {
   type TranslateRequest,
 } from "../mod.ts";
 import { stubLlm, type StubReply } from "../src/testing/mod.ts";
+import { toolOf } from "./client_kit.ts";
 
 const STYLES = ["openai", "anthropic"] as const;
 
@@ -217,4 +218,41 @@ Deno.test("translate() refuses a tool choice and a signal that are none, and ask
   }
   const request = { messages, signal: {} } as unknown as TranslateRequest;
   await assertRejects(() => client.translate(request), TypeError, "signal must be");
+});
+
+for (const style of STYLES) {
+  Deno.test(`translate() declares what beforeLLM gives, to ${style}`, async () => {
+    const messages = [{ role: "user", content: "Hi" }];
+    for (const tools of [[], [toolOf("other")]]) {
+      const { server, client } = setUp(style, ["ok"], { hooks: { beforeLLM: () => ({ tools }) } });
+      await using _ = server;
+      await client.translate({ messages, tools: [weather], toolChoice: "auto" });
+      const { body } = server.requests[0]!;
+      assertEquals(JSON.stringify(body.tools ?? []).includes("weather"), false);
+      assertEquals(JSON.stringify(body.tools ?? []).includes("other"), tools.length > 0);
+    }
+  });
+
+  Deno.test(`translate() sends no tool choice where there is no tool, to ${style}`, async () => {
+    const { server, client } = setUp(style, ["ok", "ok"]);
+    await using _ = server;
+    for (const toolChoice of ["auto", "none"] as const) {
+      await client.translate({ messages: [{ role: "user", content: "Hi" }], toolChoice });
+    }
+    assertEquals(server.requests.map(({ body }) => body.tool_choice), [undefined, undefined]);
+  });
+}
+
+Deno.test("translate() refuses a limit and a system prompt that are none, and asks nobody", async () => {
+  const { server, client } = setUp("openai", []);
+  await using _ = server;
+  const messages = [{ role: "user", content: "Hi" }];
+  for (const maxTokens of ["5", 0, -1, 1.5, NaN, null]) {
+    const request = { messages, maxTokens } as unknown as TranslateRequest;
+    await assertRejects(() => client.translate(request), Error, "maxTokens must be");
+  }
+  for (const system of [5, {}, null]) {
+    const request = { messages, system } as unknown as TranslateRequest;
+    await assertRejects(() => client.translate(request), TypeError, "system must be a string");
+  }
 });

@@ -43,11 +43,22 @@ export interface GeminiTools {
  * ```
  */
 export function toOpenAI(tools: readonly Tool[]): OpenAITool[] {
-  return tools.map(({ name, description, inputSchema }) => ({
-    type: "function",
-    // The API refuses an object schema without properties, which MCP servers send.
-    function: { name, description, parameters: { properties: {}, ...inputSchema } },
-  }));
+  return tools.map((tool) => {
+    const { name, description, inputSchema } = tool;
+    return declarations.get(tool) ?? {
+      type: "function",
+      // The API refuses an object schema without properties, which MCP servers send.
+      function: { name, description, parameters: { properties: {}, ...inputSchema } },
+    };
+  });
+}
+
+/** Tools that are nothing but a declaration, which is sent as it was written. */
+const declarations = new WeakMap<Tool, OpenAITool>();
+
+/** Makes `declaration` what {@linkcode toOpenAI} gives for the tool. */
+export function declareAs(tool: Tool, declaration: OpenAITool): void {
+  declarations.set(tool, declaration);
 }
 
 /** Declares tools in the Anthropic shape. */

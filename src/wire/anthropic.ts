@@ -110,16 +110,18 @@ function reasoningOf(content: unknown): string {
   return content.map((block) => textOrUndefined(objectOf(block)?.thinking) ?? "").join("");
 }
 
-/** https://docs.anthropic.com/en/api/messages#response-usage: input tokens are without cache reads. */
+/** https://docs.anthropic.com/en/api/messages#response-usage: input tokens are without the cache's. */
 function usageOf(reported: unknown): Usage {
   const usage = objectOf(reported) ?? {};
   const promptTokens = tokenCount(usage.input_tokens);
   const completionTokens = tokenCount(usage.output_tokens);
   const cached = usage.cache_read_input_tokens;
+  const created = usage.cache_creation_input_tokens;
   return {
     promptTokens,
     completionTokens,
     totalTokens: promptTokens + completionTokens,
     ...(typeof cached === "number" && { cachedTokens: tokenCount(cached) }),
+    ...(typeof created === "number" && { cacheCreationTokens: tokenCount(created) }),
   };
 }
