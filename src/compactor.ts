@@ -146,7 +146,7 @@ export function compactor(options: CompactorOptions): Compactor {
     let isOver = await count(messages) > maxTokens;
     while (isOver) {
       const fixed = [...head, ...rest.slice(0, isSummary(rest[0]) ? 1 : 0)];
-      const used = await count(fixed);
+      const used = fixed.length === 0 ? 0 : await count(fixed);
       // What leaves no room for the whole tail leaves half of the rest to grow.
       const room = used + keepTail <= maxTokens ? keepTail : (maxTokens - used) / 2;
       const start = await tailStart(rest, room);

@@ -25,8 +25,8 @@ export class RunStream implements AsyncIterable<StreamEvent> {
   #arrival: PromiseWithResolvers<void> | undefined;
   /** Resolves when more events are wanted: the run waits for it. */
   #demand: PromiseWithResolvers<void> | undefined;
-  /** Whether the end of the run is listened for. */
-  #isHeard = false;
+  /** Of the run: once it is aborted, the run waits for nobody. */
+  #signal: AbortSignal | undefined;
   #isEnded = false;
   /** What ended the run; the next read throws it, once. */
   #failure: { error: unknown } | undefined;
@@ -95,10 +95,10 @@ export class RunStream implements AsyncIterable<StreamEvent> {
     return promise;
   }
 
-  #goOn(): void {
+  readonly #goOn = (): void => {
     this.#demand?.resolve();
     this.#demand = undefined;
-  }
+  };
 
   async #run(): Promise<void> {
     try {
@@ -109,6 +109,8 @@ export class RunStream implements AsyncIterable<StreamEvent> {
       this.#failure = { error };
       this.#result.reject(error);
     } finally {
+      // A signal that is listened to outlives its run by far.
+      this.#signal?.removeEventListener("abort", this.#goOn);
       this.#isEnded = true;
       this.#arrive();
     }
@@ -119,8 +121,8 @@ export class RunStream implements AsyncIterable<StreamEvent> {
     this.#add(events);
     this.#arrive();
     if (signal.aborted) return;
-    if (!this.#isHeard) signal.addEventListener("abort", () => this.#goOn(), { once: true });
-    this.#isHeard = true;
+    if (this.#signal === undefined) signal.addEventListener("abort", this.#goOn);
+    this.#signal = signal;
     this.#demand ??= Promise.withResolvers();
     await this.#demand.promise;
   }
