@@ -27,6 +27,16 @@ export function checkObject(name: string, value: unknown): void {
   }
 }
 
+/** @throws {TypeError} if `value` is no string */
+export function checkString(name: string, value: unknown): asserts value is string {
+  if (typeof value !== "string") throw new TypeError(`${name} must be a string: ${quote(value)}`);
+}
+
+/** @throws {TypeError} if `value` is no number */
+export function checkNumber(name: string, value: unknown): asserts value is number {
+  if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${quote(value)}`);
+}
+
 /**
  * A whole number from `least`; `fallback` where none is given.
  *
@@ -34,7 +44,7 @@ export function checkObject(name: string, value: unknown): void {
  */
 export function count(name: string, value: unknown, least: number, fallback?: number): number {
   if (value === undefined && fallback !== undefined) return fallback;
-  if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${quote(value)}`);
+  checkNumber(name, value);
   if (!Number.isInteger(value) || value < least) {
     throw new RangeError(`${name} must be a whole number from ${least}: ${value}`);
   }
@@ -48,7 +58,7 @@ export function count(name: string, value: unknown, least: number, fallback?: nu
  */
 export function time(name: string, value: unknown, least: number, fallback?: number): number {
   if (value === undefined && fallback !== undefined) return fallback;
-  if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${quote(value)}`);
+  checkNumber(name, value);
   if (!(value >= least)) throw new RangeError(`${name} must be at least ${least}: ${value}`);
   return value;
 }

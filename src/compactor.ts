@@ -5,7 +5,7 @@
  */
 
 import { type AsyncContext, asyncContext } from "./async_hooks.ts";
-import { checkFunction, checkObject } from "./checks.ts";
+import { checkFunction, checkNumber, checkObject } from "./checks.ts";
 import { quote } from "./errors.ts";
 import type { BeforeLLMEvent } from "./hooks.ts";
 import { leadingSystem } from "./transcript/system.ts";
@@ -169,8 +169,4 @@ export function compactor(options: CompactorOptions): Compactor {
 function isSummary(message: Message | undefined): boolean {
   const { role, content } = message ?? {};
   return role === "user" && typeof content === "string" && content.startsWith(SUMMARY);
-}
-
-function checkNumber(name: string, value: unknown): asserts value is number {
-  if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${quote(value)}`);
 }

@@ -5,7 +5,8 @@
  */
 
 import { type BeforeLLMEvent, callHook, type Hooks } from "./hooks.ts";
-import { HookError, quote } from "./errors.ts";
+import { checkString } from "./checks.ts";
+import { HookError } from "./errors.ts";
 import { copyMessages } from "./messages.ts";
 import type { Run } from "./run.ts";
 import { runRound } from "./tool_round.ts";
@@ -136,9 +137,7 @@ function checked(hook: NonNullable<Hooks["beforeLLM"]>) {
     const changes = await hook(event);
     if (!changes) return undefined;
     const { system, messages, tools } = changes;
-    if (system !== undefined && typeof system !== "string") {
-      throw new TypeError(`system must be a string: ${quote(system)}`);
-    }
+    if (system !== undefined) checkString("system", system);
     return {
       system,
       messages: messages === undefined ? undefined : copyMessages(messages),

@@ -45,9 +45,7 @@ class Series<Value> {
   readonly #values = new Map<string, { labels: readonly string[]; value: Value }>();
 
   /** The entry of these labels; `create` makes its first value. */
-  entry(given: readonly string[], create: () => Value): { value: Value } {
-    // Half a character has no UTF-8: names that differ in one alone are one.
-    const labels = given.map((label) => label.toWellFormed());
+  entry(labels: readonly string[], create: () => Value): { value: Value } {
     const key = labels.length === 1 ? labels[0]! : JSON.stringify(labels);
     let entry = this.#values.get(key);
     if (entry === undefined) this.#values.set(key, entry = { labels, value: create() });
@@ -87,7 +85,8 @@ export class Metrics {
     } else if (event.event === "tool") {
       const { source, isError, ms } = event;
       // There is no end to the names that a model can make up: they are one label.
-      const tool = source === "unknown" ? "unknown" : event.tool;
+      // Half a character has no UTF-8: names that differ in one alone are one.
+      const tool = source === "unknown" ? "unknown" : event.tool.toWellFormed();
       add(this.#toolCalls, [tool, source, String(isError)], 1);
       observe(this.#toolSeconds, [tool], ms / 1000);
     } else if (event.error !== undefined) add(this.#runErrors, [event.model], 1);
@@ -139,7 +138,8 @@ function observe(series: Series<Histogram>, labels: readonly string[], seconds: 
 }
 
 function escaped(value: string): string {
-  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+  return value.toWellFormed().replaceAll("\\", "\\\\").replaceAll('"', '\\"')
+    .replaceAll("\n", "\\n");
 }
 
 function* counter(

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkSignal, count } from "./checks.ts";
+import { checkSignal, checkString, count } from "./checks.ts";
 import { quote } from "./errors.ts";
 import { askModel } from "./loop.ts";
 import { copyMessages, isPlainObject } from "./messages.ts";
@@ -88,9 +88,7 @@ export async function translate(
   checkSignal(signal);
   checkToolChoice(toolChoice);
   if (maxTokens !== undefined) count("maxTokens", maxTokens, 1);
-  if (system !== undefined && typeof system !== "string") {
-    throw new TypeError(`system must be a string: ${quote(system)}`);
-  }
+  if (system !== undefined) checkString("system", system);
   const { style } = settings;
   if (!Array.isArray(tools)) throw new TypeError(`tools must be an array: ${quote(tools)}`);
   const ofRequest = tools.map(declaredTool);

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { checkNumber } from "./checks.ts";
 import { quote } from "./errors.ts";
 import { isPlainObject } from "./messages.ts";
 import { leadingSystem } from "./transcript/system.ts";
@@ -45,7 +46,7 @@ export function trimTurns(messages: readonly Message[], count: number): Message[
   if (!Array.isArray(messages) || messages.some((message) => !isPlainObject(message))) {
     throw new TypeError(`messages must be an array of objects: ${quote(messages)}`);
   }
-  if (typeof count !== "number") throw new TypeError(`count must be a number: ${quote(count)}`);
+  checkNumber("count", count);
   if (!(count >= 1) || count !== Infinity && !Number.isInteger(count)) {
     throw new RangeError(`count must be a whole number from 1, or Infinity: ${count}`);
   }

@@ -1,17 +1,17 @@
 /** What a compactor counts, and how near it keeps to its budget. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { compactor, type Message } from "../mod.ts";
-import { stubLlm } from "../src/testing/mod.ts";
+import { stubLlm, type StubReply, type StubRequest } from "../src/testing/mod.ts";
 import { calling, clientOf, toolOf } from "./client_kit.ts";
 
 const BUDGET = 8_000;
 
 /** A stub that tells how long its longest request was, in tokens. */
-function measured(reply: Parameters<typeof stubLlm>[0] = () => "ok") {
+function measured(reply: (request: StubRequest) => StubReply = () => "ok") {
   const requests = { largest: 0 };
   const server = stubLlm((request) => {
     requests.largest = Math.max(requests.largest, request.text.length / 4);
-    return typeof reply === "function" ? reply(request) : "ok";
+    return reply(request);
   });
   return { server, requests };
 }

@@ -8,7 +8,6 @@ import {
   fail,
 } from "@std/assert";
 import {
-  balanceTranscript,
   type Client,
   compactor,
   type CompactorOptions,
@@ -21,15 +20,7 @@ import {
 } from "../mod.ts";
 import { flakyStore, stubLlm } from "../src/testing/mod.ts";
 import { calling, clientOf, LedgerStore, lines, toolOf } from "./client_kit.ts";
-import { refusals } from "./strict.ts";
-import {
-  assertSame,
-  forTranscripts,
-  freeze,
-  makeTranscript,
-  SEED,
-  withoutLeadingSystem,
-} from "./transcripts.ts";
+import { assertSame, freeze } from "./transcripts.ts";
 
 const STYLES = ["openai", "anthropic"] as const;
 const SUMMARY = "[Summary of earlier conversation]";
@@ -186,43 +177,6 @@ Deno.test("compactor() refuses wrong options at once, and wrong answers when the
   await assertRejects(() => noText({ messages }), TypeError, "summarize must give a string");
   const noCount = create({ summarize, maxTokens: 5, countTokens: () => NaN });
   await assertRejects(() => noCount({ messages }), TypeError, "countTokens must give a number");
-});
-
-Deno.test(`compactor() does nothing under the budget (500, seed ${SEED})`, async () => {
-  const never = compactorOf({ maxTokens: 1000, summarize: () => fail("it is summarized") });
-  await forTranscriptsAsync(500, async (transcript) => {
-    assertEquals(await never({ messages: transcript }), undefined);
-  });
-});
-
-Deno.test(`compactor() orphans no call and no result of any transcript (2,000, seed ${SEED})`, async () => {
-  let compacted = 0;
-  await forTranscriptsAsync(2000, async (transcript, style, { ids, mixed }, keepTail) => {
-    const older: Message[] = [];
-    const beforeLLM = compactorOf({
-      maxTokens: Math.max(keepTail, 1),
-      keepTail,
-      summarize: (messages) => `${older.push(...messages.filter(isNoSummary))} messages`,
-    });
-    const result = await beforeLLM({ messages: transcript });
-    if (result === undefined) return;
-    compacted++;
-    const { messages } = result;
-    const system = transcript[0]!.role === "system" ? 1 : 0;
-    const tail = messages.slice(system + 1);
-    // Nothing is lost and nothing is touched: head, older part and tail are the transcript.
-    assertSame([...messages.slice(0, system), ...older, ...tail], transcript);
-    assertEquals(tail[0]!.role, "user");
-    for (const part of [messages, older]) {
-      const balanced = balanceTranscript(part, style);
-      assertEquals(balanced.report, { closedCalls: [], droppedResults: [] });
-      assertSame(balanced.messages, part);
-      // Foreign messages and odd ids are put right when a request is written.
-      if (mixed || ids !== "unique") continue;
-      assertEquals(refusals(style, withoutLeadingSystem(style, part)), []);
-    }
-  });
-  assert(compacted > 500, `only ${compacted} transcripts were long enough`);
 });
 
 for (const style of STYLES) {
@@ -418,28 +372,3 @@ Deno.test("one compactor serves many conversations at once", async () => {
     assertEquals([...new Set(told.join().match(/id\d+/g))], [id]);
   }
 });
-
-function isNoSummary({ content }: Message): boolean {
-  return typeof content !== "string" || !content.startsWith(SUMMARY);
-}
-
-/** Runs a check on transcripts of both styles, and on mixed ones. */
-async function forTranscriptsAsync(
-  count: number,
-  check: (
-    transcript: readonly Message[],
-    style: (typeof STYLES)[number],
-    plan: { ids: string; mixed: boolean },
-    keepTail: number,
-  ) => Promise<void>,
-): Promise<void> {
-  const checks: (() => Promise<void>)[] = [];
-  forTranscripts(count, (dice, ids) => {
-    const style = dice.pick(STYLES);
-    const mixed = dice.once(3);
-    const transcript = freeze(makeTranscript(dice, { styles: mixed ? STYLES : [style], ids }));
-    const keepTail = dice.roll(12);
-    checks.push(() => check(transcript, style, { ids, mixed }, keepTail));
-  });
-  for (const run of checks) await run();
-}

@@ -29,6 +29,14 @@ const NOTE = [user("a note"), assistant("noted")];
 const NOTED = ["user: a note", "assistant: noted"];
 const INTERRUPTED = "interrupted: may or may not have run";
 
+/** A conversation to which another process adds a note before the first save. */
+function noteBeforeSave(): LedgerStore {
+  const store = new LedgerStore();
+  store.put("a", [user("old"), assistant("older")]);
+  store.beforeSave[1] = () => store.append("a", ...NOTE);
+  return store;
+}
+
 Deno.test("save() is told what the transcript was built on", async () => {
   await using server = stubLlm(() => "ok");
   const store = new LedgerStore();
@@ -68,9 +76,7 @@ Deno.test("new messages come after the very messages of base, so a store can tel
 
 Deno.test("a turn of someone else's meanwhile: both are kept, the model is asked once", async () => {
   await using server = stubLlm(["ok"]);
-  const store = new LedgerStore();
-  store.put("a", [user("old"), assistant("older")]);
-  store.beforeSave[1] = () => store.append("a", ...NOTE);
+  const store = noteBeforeSave();
   const { messages, text } = await clientOf(server, { store }).ask("go", { id: "a" });
   const told = ["user: old", "assistant: older", ...NOTED, "user: go", "assistant: ok"];
   assertEquals([text, lines(store.get("a"))], ["ok", told]);
@@ -184,9 +190,7 @@ Deno.test("a conversation that cannot be read again: the store's error, and the 
 
 Deno.test("a hook that rewrote history: the conflict is thrown, the result on it", async () => {
   await using server = stubLlm(["ok"]);
-  const store = new LedgerStore();
-  store.put("a", [user("old"), assistant("older")]);
-  store.beforeSave[1] = () => store.append("a", ...NOTE);
+  const store = noteBeforeSave();
   const client = clientOf(server, {
     store,
     hooks: { beforeLLM: ({ messages }) => ({ messages: [user("summary"), ...messages.slice(2)] }) },
@@ -199,9 +203,7 @@ Deno.test("a hook that rewrote history: the conflict is thrown, the result on it
 
 Deno.test("a hook that rewrites history after a checkpoint went behind someone else's turn: nothing is lost", async () => {
   await using server = stubLlm([calling("ping"), calling("ping"), "ok"]);
-  const store = new LedgerStore();
-  store.put("a", [user("old"), assistant("older")]);
-  store.beforeSave[1] = () => store.append("a", ...NOTE);
+  const store = noteBeforeSave();
   const client = clientOf(server, {
     store,
     checkpoint: "round",
@@ -220,9 +222,7 @@ Deno.test("a hook that rewrites history after a checkpoint went behind someone e
 
 Deno.test("a hook that changed only this turn can still go behind someone else's", async () => {
   await using server = stubLlm(["ok"]);
-  const store = new LedgerStore();
-  store.put("a", [user("old"), assistant("older")]);
-  store.beforeSave[1] = () => store.append("a", ...NOTE);
+  const store = noteBeforeSave();
   const client = clientOf(server, {
     store,
     hooks: {

@@ -167,29 +167,6 @@ Deno.test("a stream that falls silent is an error, with what was said", async ()
   await server.gone;
 });
 
-Deno.test("streams of different limits fall silent each in its own time", async () => {
-  using time = new FakeTime();
-  const silent = () => new Response(new ReadableStream<Uint8Array>());
-  const failed: number[] = [];
-  const streams = [300, 100, 200, Infinity].map((idleTimeoutMs) => {
-    const controller = new AbortController();
-    const stream = clientOfFetch(silent, { idleTimeoutMs }).stream("go", {
-      signal: controller.signal,
-    });
-    const ended = eventsOf(stream).then(() => {}, ({ code }) => {
-      if (code === "stream_idle") failed.push(idleTimeoutMs);
-    });
-    return { controller, ended };
-  });
-  for (const expected of [[], [100], [100, 200], [100, 200, 300]]) {
-    await time.tickAsync(0);
-    assertEquals(failed, expected);
-    await time.tickAsync(100);
-  }
-  streams.at(-1)!.controller.abort();
-  await Promise.all(streams.map(({ ended }) => ended));
-});
-
 Deno.test("an answer that comes after the run has ended is let go", async () => {
   const asked = Promise.withResolvers<void>(), gate = Promise.withResolvers<Response>();
   const cancelled = Promise.withResolvers<void>();

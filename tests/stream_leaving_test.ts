@@ -236,6 +236,29 @@ for (const way of ["stream", "onText"] as const) {
   });
 }
 
+Deno.test("streams of different limits fall silent each in its own time", async () => {
+  using time = new FakeTime();
+  const silent = () => new Response(new ReadableStream<Uint8Array>());
+  const failed: number[] = [];
+  const streams = [300, 100, 200, Infinity].map((idleTimeoutMs) => {
+    const controller = new AbortController();
+    const stream = clientOfFetch(silent, { idleTimeoutMs }).stream("go", {
+      signal: controller.signal,
+    });
+    const ended = eventsOf(stream).then(() => {}, ({ code }) => {
+      if (code === "stream_idle") failed.push(idleTimeoutMs);
+    });
+    return { controller, ended };
+  });
+  for (const expected of [[], [100], [100, 200], [100, 200, 300]]) {
+    await time.tickAsync(0);
+    assertEquals(failed, expected);
+    await time.tickAsync(100);
+  }
+  streams.at(-1)!.controller.abort();
+  await Promise.all(streams.map(({ ended }) => ended));
+});
+
 Deno.test("a clock that is set back makes no silence endless", async () => {
   using time = new FakeTime();
   const client = openEnded([deltas("one ")], { idleTimeoutMs: 100 });
