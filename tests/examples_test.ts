@@ -10,7 +10,14 @@ const root = fromFileUrl(new URL("..", import.meta.url));
 const isLinux = Deno.build.os === "linux";
 
 /** Nothing of the machine's settings reaches an example. */
-const env = { NO_COLOR: "1", LLM_BASE_URL: "", LLM_STYLE: "", LLM_MODEL: "", LLM_API_KEY: "" };
+const env = {
+  NO_COLOR: "1",
+  TERM: "xterm",
+  LLM_BASE_URL: "",
+  LLM_STYLE: "",
+  LLM_MODEL: "",
+  LLM_API_KEY: "",
+};
 
 Deno.test("default_store.ts remembers by id, and nothing without one", async () => {
   assertEquals(await outputOf("default_store.ts"), [
@@ -342,8 +349,9 @@ async function chatCommand(...args: string[]): Promise<string[]> {
   return [...command.filter((word) => word !== "--help"), ...args];
 }
 
+/** By `exec`, for a shell that waited would die of the Ctrl-C that its program has handled. */
 function inTerminal(command: string[]): string[] {
-  const line = command.map((word) => `'${word}'`).join(" ");
+  const line = ["exec", ...command.map((word) => `'${word}'`)].join(" ");
   return ["script", "--quiet", "--return", "--command", line, "/dev/null"];
 }
 
