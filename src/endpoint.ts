@@ -4,7 +4,9 @@
  * @module
  */
 
+import { readVariable } from "./environment.ts";
 import { quote } from "./errors.ts";
+import { Secrets } from "./secrets.ts";
 import type { Style } from "./wire/style.ts";
 
 /** The environment variables that hold the keys of well-known hosts. */
@@ -13,9 +15,6 @@ const KEY_VARIABLES: ReadonlyMap<string, string> = new Map([
   ["api.anthropic.com", "ANTHROPIC_API_KEY"],
   ["openrouter.ai", "OPENROUTER_API_KEY"],
 ]);
-
-/** Shorter values are words, not secrets. */
-const MIN_SECRET_LENGTH = 6;
 
 /** What the client needs to know of an endpoint. */
 export interface Endpoint {
@@ -41,24 +40,20 @@ export function endpointOf(options: EndpointOptions, style: Style): Endpoint {
   const { apiKey } = options;
   const base = baseOf(options.baseUrl);
   const given = headersOf(options.headers);
-  const secrets = new Set<string>();
-  const hide = (value: string | null | undefined) => {
-    if (!value || value.length < MIN_SECRET_LENGTH) return;
-    secrets.add(value).add(encodeURIComponent(value));
-    // `Bearer` and the key in it.
-    hide(/^\w+ (\S+)$/.exec(value)?.[1]);
-  };
+  if (apiKey !== undefined) checkKey(apiKey);
+  const secrets = new Secrets();
   // The values as they are written, too: an encoded one may be repeated as it was sent.
   const inQuery = base.search.slice(1).split("&").map((pair) => pair.slice(pair.indexOf("=") + 1));
-  [...base.searchParams.values(), ...inQuery, ...given.values(), apiKey].forEach(hide);
-  if (apiKey !== undefined) checkKey(apiKey);
+  for (const value of [...base.searchParams.values(), ...inQuery, ...given.values(), apiKey]) {
+    secrets.add(value);
+  }
   let headers: Record<string, string> | undefined;
   return {
     url: endpointUrl(base, style),
     headers() {
       if (headers !== undefined) return headers;
       const key = apiKey ?? environmentKey(base, given);
-      hide(key);
+      secrets.add(key);
       headers = { "content-type": "application/json", ...style.headers(key?.trim() || undefined) };
       for (const [name, value] of given) {
         if (value === null) delete headers[name];
@@ -66,11 +61,7 @@ export function endpointOf(options: EndpointOptions, style: Style): Endpoint {
       }
       return headers;
     },
-    redact(text) {
-      // The longest first: one secret may be a part of another.
-      const sorted = [...secrets].sort((a, b) => b.length - a.length);
-      return sorted.reduce((text, secret) => text.replaceAll(secret, "[redacted]"), text);
-    },
+    redact: (text) => secrets.redact(text),
   };
 }
 
@@ -127,22 +118,7 @@ function environmentKey(base: URL, given: ReadonlyMap<string, unknown>): string 
   if (variable === undefined || given.has("authorization") || given.has("x-api-key")) {
     return undefined;
   }
-  const process =
-    (globalThis as { process?: { env?: Record<string, string | undefined> } }).process;
-  let key: string | undefined;
-  let cause: unknown;
-  try {
-    key = process?.env?.[variable];
-  } catch (error) {
-    cause = error;
-  }
-  if (!key) {
-    throw new TypeError(
-      `apiKey for ${base.hostname} is missing: pass it, or set ${variable} and allow ` +
-        `--allow-env=${variable}`,
-      { cause },
-    );
-  }
+  const key = readVariable(variable, `apiKey for ${base.hostname} is missing: pass it, or`);
   checkKey(key);
   return key;
 }

@@ -55,7 +55,7 @@ Deno.test("a variable that is not there is named, with the flag it needs", async
   const { output, isError } = await tool.execute({});
   assertEquals(
     output,
-    '"Authorization" needs the environment variable TOOLNEXUS_NOT_SET: set it and allow ' +
+    'header "Authorization" needs an environment variable: set TOOLNEXUS_NOT_SET and allow ' +
       "--allow-env=TOOLNEXUS_NOT_SET",
   );
   assertEquals([isError, server.seen.length], [true, 0]);

@@ -290,7 +290,9 @@ export class McpConnection {
 /** What must not be shown: whole values, and the part after a scheme such as `Bearer`. */
 function secretsIn(values: Readonly<Record<string, string>>): string[] {
   return Object.values(values).flatMap((value) => [value, value.replace(/^\w+ /, "")])
-    .filter((secret) => secret.length >= 6);
+    .filter((secret) => secret.length >= 6)
+    // The longest first: one secret may be a part of another.
+    .sort((a, b) => b.length - a.length);
 }
 
 /** A tool that wants a login first says so by an error; it becomes a suspension like any other. */

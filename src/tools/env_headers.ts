@@ -4,19 +4,15 @@
  * @module
  */
 
+import { readVariable } from "../environment.ts";
 import { quote } from "../errors.ts";
+import { Secrets } from "../secrets.ts";
 
 /** Headers as they are sent, and what must not be shown of them. */
 export interface ExpandedHeaders {
   headers: Record<string, string>;
-  /** Takes every secret out of a text. */
-  redact(text: string): string;
-  /** The length in UTF-16 units of the longest form of a secret. */
-  longestSecret: number;
+  secrets: Secrets;
 }
-
-/** Shorter values are words, not secrets. */
-const MIN_SECRET_LENGTH = 6;
 
 /** Headers whose values are secret, wherever they come from. */
 const SECRET_NAME = /auth|cookie|credential|key|password|secret|signature|token/i;
@@ -50,58 +46,17 @@ export function expandHeaders(
   given: Readonly<Record<string, string>> | undefined,
 ): ExpandedHeaders {
   const headers: Record<string, string> = {};
-  const secrets = new Set<string>();
+  const secrets = new Secrets();
   for (const [name, template] of Object.entries(given ?? {})) {
     const value = template.replace(VARIABLE, (_, variable: string) => {
-      const secret = readVariable(variable, name);
-      formsOf(secret).forEach((form) => secrets.add(form));
+      const secret = readVariable(variable, `header ${quote(name)} needs an environment variable:`);
+      secrets.add(secret);
       return secret;
     });
-    if (SECRET_NAME.test(name)) {
-      formsOf(value).forEach((form) => secrets.add(form));
-      // `Bearer` and the key in it.
-      formsOf(/^\w+ (\S+)$/.exec(value)?.[1] ?? "").forEach((form) => secrets.add(form));
-    }
+    if (SECRET_NAME.test(name)) secrets.add(value);
     headers[name] = value;
   }
-  // The longest first: one secret may be a part of another.
-  const sorted = [...secrets].sort((a, b) => b.length - a.length);
-  return {
-    headers,
-    longestSecret: sorted[0]?.length ?? 0,
-    redact: (text) => sorted.reduce((text, secret) => text.replaceAll(secret, "[redacted]"), text),
-  };
-}
-
-/** A secret as it may come back: as it is, in JSON, in a URL. */
-function formsOf(secret: string): string[] {
-  if (secret.length < MIN_SECRET_LENGTH) return [];
-  return [
-    secret,
-    JSON.stringify(secret).slice(1, -1),
-    encodeURIComponent(secret.toWellFormed()),
-  ];
-}
-
-function readVariable(variable: string, header: string): string {
-  const { process } = globalThis as {
-    process?: { env?: Record<string, string | undefined> };
-  };
-  let value: string | undefined;
-  let cause: unknown;
-  try {
-    value = process?.env?.[variable];
-  } catch (error) {
-    cause = error;
-  }
-  if (!value) {
-    throw new TypeError(
-      `${quote(header)} needs the environment variable ${variable}: set it and allow ` +
-        `--allow-env=${variable}`,
-      { cause },
-    );
-  }
-  return value;
+  return { headers, secrets };
 }
 
 /**

@@ -5,7 +5,7 @@
  */
 
 import { quote } from "../errors.ts";
-import type { ExpandedHeaders } from "./env_headers.ts";
+import type { Secrets } from "../secrets.ts";
 
 /** More is a loop. */
 const MAX_REDIRECTS = 5;
@@ -59,15 +59,15 @@ function redirected(init: Parameters<typeof send>[1], status: number): Parameter
 export async function readText(
   response: Response,
   maxBytes: number,
-  { redact, longestSecret }: ExpandedHeaders,
+  secrets: Secrets,
 ): Promise<string> {
   // A secret across the cut is read whole: a unit of UTF-16 takes up to three bytes.
-  const { bytes, isWhole } = await readBytes(response, maxBytes + 3 * longestSecret);
+  const { bytes, isWhole } = await readBytes(response, maxBytes + 3 * secrets.longest);
   const type = response.headers.get("content-type") ?? "";
   if (bytes.includes(0) && !/charset=utf-?(16|32)/i.test(type)) {
     return `[binary body of type ${type || "unknown"}, not shown]`;
   }
-  const text = redact(decoderOf(type).decode(bytes, { stream: !isWhole }));
+  const text = secrets.redact(decoderOf(type).decode(bytes, { stream: !isWhole }));
   const encoded = new TextEncoder().encode(text);
   if (isWhole && encoded.length <= maxBytes) return text;
   // In a stream, a character cut in two is left out.

@@ -7,11 +7,12 @@
 import { quote, reasonOf } from "../errors.ts";
 import type { JsonSchema, ToolContext, ToolResult } from "../types.ts";
 import { type DefinedTool, defineTool, type ToolDefinition } from "./define_tool.ts";
-import { checkHeaders, type ExpandedHeaders, expandHeaders } from "./env_headers.ts";
+import { checkHeaders, expandHeaders } from "./env_headers.ts";
 import { readText, send } from "./http_exchange.ts";
 import type { StandardJsonSchema } from "./standard_schema.ts";
 import { type QueryPairs, textOf, urlTemplate } from "./url_template.ts";
 import { Scope } from "../scope.ts";
+import type { Secrets } from "../secrets.ts";
 
 /** The parts of a request that are made from a call's arguments. */
 export interface HttpRequestParts {
@@ -137,12 +138,12 @@ export function httpTool<const Schema extends JsonSchema | StandardJsonSchema = 
   ): Promise<ToolResult> {
     using scope = new Scope(signal);
     scope.limit(timeoutMs, () => new Error(`timed out after ${timeoutMs} ms`));
-    const secrets = expandHeaders(headers);
+    const { headers: fixed, secrets } = expandHeaders(headers);
     try {
       const { path = {}, query = [], headers: own = {}, body } = partsOf(args);
-      checkHeaders({ ...own, ...secrets.headers });
+      checkHeaders({ ...own, ...fixed });
       const sent = new Headers({ ...own });
-      for (const [name, value] of Object.entries(secrets.headers)) sent.set(name, value);
+      for (const [name, value] of Object.entries(fixed)) sent.set(name, value);
       const init = { method, headers: sent, ...(body !== undefined && { body }) };
       const response = await send(template.fill(path, query), init, scope.signal, fetch);
       return await resultOf(response, definition.resultMode, maxResponseBytes, secrets);
@@ -218,7 +219,7 @@ async function resultOf(
   response: Response,
   resultMode: HttpToolDefinition<unknown>["resultMode"],
   maxBytes: number,
-  secrets: ExpandedHeaders,
+  secrets: Secrets,
 ): Promise<ToolResult> {
   const { status, ok } = response;
   const text = await readText(response, maxBytes, secrets);

@@ -61,7 +61,8 @@ export function providerError(failure: Failure, redact: (text: string) => string
     status,
     providerMessage: providerMessage && bounded(redact(providerMessage), MAX_BODY),
     providerCode: code && redact(code),
-    body: bounded(redact(body ?? JSON.stringify(payload) ?? ""), MAX_BODY),
+    // JSON is written anew: there is more than one way to write a secret in it.
+    body: bounded(redact(payload === undefined ? body ?? "" : JSON.stringify(payload)), MAX_BODY),
     requestId: headers?.get("x-request-id") ?? headers?.get("request-id") ?? undefined,
     retryable: isFirst !== false && !isQuota(payload) && isRetryable(status, headers),
     retryAfterMs: retryAfter,
