@@ -37,7 +37,7 @@ export interface EndpointOptions {
  * @throws {TypeError} if the base URL is no http URL or carries a password, or a header is wrong
  */
 export function endpointOf(options: EndpointOptions, style: Style): Endpoint {
-  const { apiKey } = options;
+  const apiKey = options.apiKey?.trim();
   const base = baseOf(options.baseUrl);
   const given = headersOf(options.headers);
   if (apiKey !== undefined) checkKey(apiKey);
@@ -54,7 +54,7 @@ export function endpointOf(options: EndpointOptions, style: Style): Endpoint {
       if (headers !== undefined) return headers;
       const key = apiKey ?? environmentKey(base, given);
       secrets.add(key);
-      headers = { "content-type": "application/json", ...style.headers(key?.trim() || undefined) };
+      headers = { "content-type": "application/json", ...style.headers(key || undefined) };
       for (const [name, value] of given) {
         if (value === null) delete headers[name];
         else headers[name] = value;
@@ -118,7 +118,8 @@ function environmentKey(base: URL, given: ReadonlyMap<string, unknown>): string 
   if (variable === undefined || given.has("authorization") || given.has("x-api-key")) {
     return undefined;
   }
-  const key = readVariable(variable, `apiKey for ${base.hostname} is missing: pass it, or`);
+  const need = `apiKey for ${base.hostname} is missing: pass it, or`;
+  const key = readVariable(variable, need).trim();
   checkKey(key);
   return key;
 }

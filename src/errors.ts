@@ -179,7 +179,11 @@ export class StaleAnswerError extends ToolnexusError {
 
 /** What a caught value says of itself, for the message of the error that carries it as `cause`. */
 export function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
+  try {
+    return String(cause instanceof Error ? cause.message : cause);
+  } catch {
+    return "a value that cannot be told";
+  }
 }
 
 /** A value as a short JSON-like text, for error messages. */

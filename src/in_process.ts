@@ -5,7 +5,7 @@
  */
 
 import { Client } from "./client.ts";
-import { ProviderError, quote, reasonOf, ToolnexusError } from "./errors.ts";
+import { ProviderError, quote, reasonOf } from "./errors.ts";
 import type { ClientOptions } from "./options.ts";
 import type { OpenAITool } from "./tools/declarations.ts";
 import type { Awaitable, Message, Usage } from "./types.ts";
@@ -102,8 +102,7 @@ async function answer(
   try {
     response = await generate({ messages, tools, model, signal: signal! });
   } catch (error) {
-    // The function's own words, whatever caused them.
-    throw error instanceof ToolnexusError || signal!.aborted ? error : failureOf(error);
+    throw signal!.aborted ? error : failureOf(error);
   }
   const { content, toolCalls, usage } = response ?? {};
   if (typeof content !== "string" && !Array.isArray(toolCalls)) {
@@ -133,7 +132,8 @@ async function answer(
   };
 }
 
+/** The function's own words. An error of another client's tells of a run that is not this one. */
 function failureOf(cause: unknown): ProviderError {
-  const details = { status: 0, retryable: true };
+  const details = { status: 0, retryable: cause instanceof ProviderError ? cause.retryable : true };
   return new ProviderError(`LLM request failed: ${reasonOf(cause)}`, details, { cause });
 }

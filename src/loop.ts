@@ -7,7 +7,7 @@
 import { type BeforeLLMEvent, callHook, type Hooks } from "./hooks.ts";
 import { checkString } from "./checks.ts";
 import { HookError } from "./errors.ts";
-import { copyMessages } from "./messages.ts";
+import { cloneJson, copyMessages } from "./messages.ts";
 import type { Run } from "./run.ts";
 import { runRound } from "./tool_round.ts";
 import { type Toolkit, toolkitOf } from "./tools/toolkit.ts";
@@ -71,10 +71,12 @@ export async function askModel(run: Run): Promise<Completion> {
   const ms = performance.now() - started;
   emit({ ...metric, status: "ok", ms, promptTokens, completionTokens });
   run.take(answer);
-  const response = answer.payload;
   // A message with calls that nobody answers is none that can be handed back.
   if (answer.calls.length === 0) run.unapproved = answer.message;
-  await callHook("afterLLM", hooks.afterLLM, { response, model, turn: run.turns }, signal);
+  if (hooks.afterLLM !== undefined) {
+    const response = cloneJson(answer.payload);
+    await callHook("afterLLM", hooks.afterLLM, { response, model, turn: run.turns }, signal);
+  }
   run.unapproved = undefined;
   return answer;
 }
@@ -89,7 +91,7 @@ async function requestBody(run: Run): Promise<string> {
   if (hooks.beforeLLM !== undefined) {
     const event = {
       system,
-      messages: [...run.messages],
+      messages: run.messages.map(cloneJson),
       tools: toolkit.tools(),
       model,
       turn: run.turns + 1,
@@ -110,8 +112,11 @@ async function requestBody(run: Run): Promise<string> {
     stream: show !== undefined,
   });
   Object.assign(body, requestParams);
-  // Providers refuse a choice where there is nothing to choose from.
-  if (tools.length === 0) delete body.tool_choice;
+  if (tools.length === 0) {
+    // Providers refuse to be told how to choose where there is nothing to choose from.
+    delete body.tool_choice;
+    delete body.parallel_tool_calls;
+  }
   if (bodyTransform !== undefined) {
     // A copy: what is marked on it is not stored.
     const copy = JSON.parse(JSON.stringify(body));

@@ -8,7 +8,7 @@ import { checkFunction, checkObject, count, optionalTime, time } from "./checks.
 import { type Endpoint, endpointOf } from "./endpoint.ts";
 import { HookError, quote } from "./errors.ts";
 import type { Hooks } from "./hooks.ts";
-import { copyJson } from "./messages.ts";
+import { copyJson, isPlainObject } from "./messages.ts";
 import type { MetricEvent } from "./metrics.ts";
 import { type Toolkit, toolkitOf } from "./tools/toolkit.ts";
 import type { Tracer } from "./tracer.ts";
@@ -99,7 +99,12 @@ export interface ClientOptions {
   maxRetryDelayMs?: number | undefined;
   /** The longest time of a run. @default no limit */
   timeoutMs?: number | undefined;
-  /** The longest time of one request, its answer included. @default no limit */
+  /**
+   * The longest time of one request, with its answer and the time that the reader of a stream takes
+   * over it.
+   *
+   * @default no limit
+   */
   requestTimeoutMs?: number | undefined;
   /**
    * The longest silence of a stream, or of a plain answer once its headers have come. Until then only
@@ -186,8 +191,13 @@ export function settingsOf(options: ClientOptions, emit: Settings["emit"]): Sett
     if (!HOOK_NAMES.has(name)) throw new TypeError(`unknown hook: ${quote(name)}`);
     checkFunction(`hooks.${name}`, hook);
   }
-  checkObject("headers", options.headers ?? {});
-  checkObject("requestParams", requestParams);
+  if (!isPlainObject(options.headers ?? {})) {
+    // The value is not shown: it may hold a key.
+    throw new TypeError("headers must be a plain object of names and values");
+  }
+  if (!isPlainObject(requestParams)) {
+    throw new TypeError(`requestParams must be a plain object: ${quote(requestParams)}`);
+  }
   for (const name of ["messages", "tools", "stream"]) {
     if (name in requestParams) {
       throw new TypeError(`requestParams must not set ${name}: use bodyTransform`);
@@ -209,7 +219,13 @@ export function settingsOf(options: ClientOptions, emit: Settings["emit"]): Sett
       ? undefined
       : count("maxTokens", options.maxTokens, 1),
     checkpoint,
-    hooks,
+    // A class may be a set of hooks, too.
+    hooks: {
+      beforeLLM: hooks.beforeLLM?.bind(hooks),
+      afterLLM: hooks.afterLLM?.bind(hooks),
+      beforeTool: hooks.beforeTool?.bind(hooks),
+      afterTool: hooks.afterTool?.bind(hooks),
+    },
     waitFor: options.waitFor,
     onError: options.onError && ((info) => verdictOf(options.onError!, info)),
     retries: count("retries", options.retries, 0, 2),

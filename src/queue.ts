@@ -13,12 +13,13 @@ import type { ConversationStore } from "./types.ts";
 export interface Place {
   readonly store: ConversationStore;
   readonly id: string;
-  /** The place of the run whose tool or hook took this one. */
-  readonly outer: Place | undefined;
+  /** The place of the run whose tool or hook took this one, until that is over. */
+  outer: Place | undefined;
   /** The places, in any line, that this place's run waits for. */
   readonly inner: Set<Place>;
   /** The place before it, until that one is over. */
   before: Place | undefined;
+  hasLeft: boolean;
   /** Resolves when this place, and all before it, are over. */
   isOver: Promise<void>;
 }
@@ -32,7 +33,8 @@ let context: AsyncContext<Place> | null | undefined;
 /** A new place, not yet in the line. */
 export function placeOf(store: ConversationStore, id: string): Place {
   const outer = placeContext()?.getStore();
-  return { store, id, outer, inner: new Set(), before: undefined, isOver: Promise.resolve() };
+  const isOver = Promise.resolve();
+  return { store, id, outer, inner: new Set(), before: undefined, hasLeft: false, isOver };
 }
 
 /** Does work that belongs to a place, so that an ask inside of it can be told. */
@@ -47,19 +49,23 @@ export function within<Result>(place: Place, work: () => Result): Result {
  * @throws {ConversationBusyError} if whoever is before it waits, by whatever detour, for this very ask
  */
 export async function takeTurn(place: Place, signal: AbortSignal): Promise<() => void> {
-  const { store, id, outer } = place;
+  const { store, id } = place;
   const line = lines.get(store) ?? new Map<string, Place>();
   lines.set(store, line);
   const before = line.get(id);
+  while (place.outer?.hasLeft) place.outer = place.outer.outer;
   if (before !== undefined && waits(before, outersOf(place))) throw new ConversationBusyError(id);
   const { promise: mine, resolve: end } = Promise.withResolvers<void>();
   place.before = before;
   place.isOver = before === undefined ? mine : before.isOver.then(() => mine);
   line.set(id, place);
-  outer?.inner.add(place);
+  place.outer?.inner.add(place);
   const leave = () => {
-    outer?.inner.delete(place);
+    place.outer?.inner.delete(place);
+    // They would keep it, and by it all that were before, for ever.
+    for (const one of place.inner) one.outer = place.outer;
     place.before = undefined;
+    place.hasLeft = true;
     end();
     if (line.get(id) === place) line.delete(id);
   };
@@ -67,7 +73,7 @@ export async function takeTurn(place: Place, signal: AbortSignal): Promise<() =>
     if (before !== undefined) await abortable(before.isOver, signal);
   } catch (error) {
     // Those behind still wait for those before.
-    outer?.inner.delete(place);
+    place.outer?.inner.delete(place);
     end();
     place.isOver.then(leave);
     throw error;

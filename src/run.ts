@@ -70,6 +70,8 @@ export class Run {
   text: string;
   /** What was said before the model paused: the next answer goes on with it. */
   textBeforePause = "";
+  /** What the last answer said by itself. */
+  #said = "";
   finishReason = "unknown";
   turns = 0;
   usage: Usage = NO_USAGE;
@@ -107,6 +109,7 @@ export class Run {
   take(answer: Completion): void {
     this.turns++;
     this.usage = addUsage(this.usage, answer.usage);
+    this.#said = answer.text;
     this.text = this.textBeforePause + answer.text;
     this.textBeforePause = answer.isPaused ? this.text : "";
     this.finishReason = answer.finishReason;
@@ -141,10 +144,10 @@ export class Run {
     const { round, context: { progress, signal } } = this;
     if (round !== undefined && isKept(round)) this.closeRound(interruptedRound(round));
     // What was said is kept, also where the calls that came with it are not.
-    const said = progress.text || (this.round === undefined ? "" : this.text);
+    const said = progress.text || (this.round === undefined ? "" : this.#said);
     this.round = undefined;
     if (said === "") return;
-    this.text = said;
+    if (progress.text !== "") this.text = this.textBeforePause + said;
     if (signal.aborted) this.add({ role: "assistant", content: said });
   }
 

@@ -145,13 +145,12 @@ export class RunStream implements AsyncIterable<StreamEvent> {
     const unread = this.#ready.slice(this.#position);
     this.#ready = [];
     this.#position = 0;
-    if (this.#isEnded) return;
     const reason = new RunAbortedError("aborted", "stream was left before its end");
     if (this.#running === undefined) {
       this.#isEnded = true;
       return this.#result.reject(reason);
     }
-    this.#execution.close(unread, reason);
+    if (!this.#isEnded) this.#execution.close(unread, reason);
     this.#goOn();
     await this.#running;
     // Whoever leaves need not look at the result, but must know that nothing was saved.

@@ -190,20 +190,20 @@ async function execute(
   answer?: Answer,
 ): Promise<ToolResult> {
   run.signal.throwIfAborted();
-  const timeoutMs = round.toolkit.get(name)?.timeoutMs ?? run.settings.toolTimeoutMs;
-  using scope = timeoutMs === undefined ? undefined : new Scope(run.signal);
-  const late = `timed out after ${timeoutMs} ms`;
-  scope?.limit(timeoutMs, () => new DOMException(late, "TimeoutError"));
-  const signal = scope?.signal ?? run.signal;
-  const context: ToolContext = {
-    signal,
-    callId: id,
-    turn: round.turn,
-    ...(run.conversationId !== undefined && { conversationId: run.conversationId }),
-    ...(answer !== undefined && { answer }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-  };
   try {
+    const timeoutMs = round.toolkit.get(name)?.timeoutMs ?? run.settings.toolTimeoutMs;
+    using scope = timeoutMs === undefined ? undefined : new Scope(run.signal);
+    const late = `timed out after ${timeoutMs} ms`;
+    scope?.limit(timeoutMs, () => new DOMException(late, "TimeoutError"));
+    const signal = scope?.signal ?? run.signal;
+    const context: ToolContext = {
+      signal,
+      callId: id,
+      turn: round.turn,
+      ...(run.conversationId !== undefined && { conversationId: run.conversationId }),
+      ...(answer !== undefined && { answer }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    };
     // Each run gets its own: a tool may change what it is given.
     return await abortable(round.toolkit.execute(name, copyOf(args), context), signal);
   } catch (error) {

@@ -387,3 +387,27 @@ Deno.test("abort while a plain answer is read: its body is let go, whoever fetch
   await assertRejects(() => asking, RunAbortedError);
   await cancelled.promise;
 });
+
+Deno.test("a run that is left after a pause keeps each answer once, and tells all that was said", async () => {
+  const text = (text: string) => ({ type: "text", text });
+  const answers = [
+    { content: [text("First half, ")], stop_reason: "pause_turn" },
+    {
+      content: [text("second half."), { type: "tool_use", id: "toolu_1", name: "t", input: {} }],
+      stop_reason: "tool_use",
+    },
+  ];
+  const client = clientOfFetch(
+    (_, call) => Response.json({ type: "message", role: "assistant", ...answers[call - 1] }),
+    { style: "anthropic", toolkit: [toolOf("t")] },
+  );
+  const stream = client.stream("go", { id: "a" });
+  await readUntil(stream, ({ type }) => type === "tool_call");
+  assertEquals(await stored(client), [
+    "user: go",
+    "assistant: First half, ",
+    "assistant: second half.",
+  ]);
+  const { result } = await assertRejects(() => stream.result, RunAbortedError);
+  assertEquals(result?.text, "First half, second half.");
+});

@@ -286,6 +286,8 @@ Deno.test("a wrong header or key is named without its value", () => {
       { apiKey: `${KEY}\u0000` },
       { apiKey: `${KEY} ✓` },
       { apiKey: [KEY] },
+      { headers: [["authorization", `Bearer ${KEY}`]] },
+      { headers: `authorization: Bearer ${KEY}` },
     ] as unknown as Partial<ClientOptions>[]
   ) {
     assertHidden(assertThrows(() => clientOf({ baseUrl: "http://a.test" }, wrong), TypeError));
@@ -299,4 +301,42 @@ Deno.test("an error of a run in a stored conversation shows no key either", asyn
   const error = await assertRejects(() => client.ask("go", { id: "a" }));
   assertHidden(error);
   assertEquals((error as ToolnexusError).code, "provider_error");
+});
+
+Deno.test("a key is hidden in whatever way a server writes it in JSON", async () => {
+  const apiKey = "c2VjcmV0/a2V5+Zm9y";
+  const escaped = apiKey.replaceAll("/", "\\/");
+  const spelled = [...apiKey].map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`).join("");
+  for (const written of [escaped, spelled]) {
+    const body = `{"error":{"message":"bad key ${written}","key":"${written}"}}`;
+    await using server = stubLlm([{ status: 401, body }]);
+    const error = await assertRejects(() => clientOf(server, { apiKey }).run("go"), ProviderError);
+    assertEquals(error.message, "LLM 401: bad key [redacted]");
+    assertEquals(error.body, '{"error":{"message":"bad key [redacted]","key":"[redacted]"}}');
+  }
+});
+
+Deno.test("a key from a file that ends in a newline is sent and hidden without it", async () => {
+  await using server = stubLlm(({ headers }) => ({
+    status: 401,
+    body: `bad key ${headers.get("authorization")}`,
+  }));
+  const client = clientOf(server, { apiKey: `${KEY}\n` });
+  const error = await assertRejects(() => client.run("go"), ProviderError);
+  assertEquals(error.message, "LLM 401: bad key Bearer [redacted]");
+});
+
+Deno.test("a header that the host's fetch adds to a request is in no other request", async () => {
+  const seen: (string | null)[] = [];
+  const client = clientOf({ baseUrl: "http://model.test/v1" }, {
+    fetch: (_, init) => {
+      const headers = init!.headers as Record<string, string>;
+      seen.push(headers["x-tenant"] ?? null);
+      headers["x-tenant"] = "ann";
+      return Promise.resolve(answerOf("ok"));
+    },
+  });
+  await client.run("go");
+  await client.run("go");
+  assertEquals(seen, [null, null]);
 });

@@ -189,3 +189,32 @@ Deno.test("onText asks for a stream, which is refused once and for all", async (
   );
   assertEquals([error.retryable, error.attempts, requests.length], [false, 1, 0]);
 });
+
+Deno.test("the failure of another client's run is not taken for this run's own", async () => {
+  const ping = defineTool({ name: "ping", description: "Says pong", run: () => "pong" });
+  let calls = 0;
+  const inner = createInProcessClient({
+    model: "inner",
+    toolkit: [ping],
+    generate() {
+      if (calls++ === 0) return { toolCalls: [{ name: "ping" }] };
+      throw new Error("inner is down");
+    },
+  });
+  const failing = inner.run("a secret of the inner run");
+  const outer = createInProcessClient({
+    model: "outer",
+    toolkit: [ping],
+    generate: async ({ messages }) =>
+      messages.length === 1 ? { toolCalls: [{ name: "ping" }] } : { content: (await failing).text }, // both runs wait for the same failure
+  });
+  const prompts = ["Ann", "Bob"];
+  const errors = await Promise.all(
+    prompts.map((prompt) => assertRejects(() => outer.run(prompt), ProviderError)),
+  );
+  assertEquals(errors.map(({ result }) => result?.messages[0]?.content), prompts);
+  for (const error of errors) {
+    assertEquals(error.message, "LLM request failed: LLM request failed: inner is down");
+    assertEquals((error.cause as ProviderError).result?.toolCallCount, 1);
+  }
+});

@@ -36,7 +36,7 @@ const WRONG: [string, [unknown, string][], ErrorConstructor][] = [
   ["model", [[undefined, "undefined"], ["", '""'], [5, "5"], [null, "null"]], TypeError],
   ["apiKey", [[5, ""], [{}, ""], [null, ""]], TypeError],
   ["systemPrompt", [[5, "5"], [["x"], '["x"]'], [null, "null"]], TypeError],
-  ["headers", [["x", '"x"'], [5, "5"], [["a", "b"], '["a","b"]']], TypeError],
+  ["headers", [["x", ""], [5, ""], [[["a", "b"]], ""], [new Headers({ a: "b" }), ""]], TypeError],
   ["toolkit", [[{}, "{}"], ["x", '"x"'], [null, "null"]], TypeError],
   ["checkpoint", [["turn", '"turn"'], [true, "true"], [null, "null"]], TypeError],
   [
@@ -45,7 +45,10 @@ const WRONG: [string, [unknown, string][], ErrorConstructor][] = [
     TypeError,
   ],
   ["hooks", [["x", '"x"'], [null, "null"], [[], "[]"]], TypeError],
-  ["requestParams", [["x", '"x"'], [null, "null"], [[], "[]"], [{ seed: 1n }, "bigint"], [{
+  ["requestParams", [["x", '"x"'], [null, "null"], [[], "[]"], [new Map(), ""], [
+    { seed: 1n },
+    "bigint",
+  ], [{
     f() {},
   }, "function"]], TypeError],
   ...["waitFor", "onError", "onMetric", "bodyTransform", "fetch"].map((name) =>

@@ -9,7 +9,7 @@ import {
   InMemoryConversationStore,
   RunAbortedError,
 } from "../mod.ts";
-import { busyConversations } from "../src/queue.ts";
+import { busyConversations, placeOf, takeTurn, within } from "../src/queue.ts";
 import { flakyStore, stubLlm } from "../src/testing/mod.ts";
 import {
   answerOf,
@@ -328,4 +328,21 @@ Deno.test("a line of 20,000 asks moves on, one after the other", async () => {
   });
   const asks = Array.from({ length: 20_000 }, () => client.ask("go", { id: "a" }));
   assertEquals(new Set((await Promise.all(asks)).map(({ text }) => text)), new Set(["ok"]));
+});
+
+Deno.test("a conversation that was asked from inside another is not kept by it for ever", async () => {
+  const store = new InMemoryConversationStore();
+  const { signal } = new AbortController();
+  const outer = placeOf(store, "outer");
+  const leaveOuter = await takeTurn(outer, signal);
+  const inner = within(outer, () => placeOf(store, "inner"));
+  const leaveInner = await takeTurn(inner, signal);
+  assertEquals(inner.outer, outer);
+  leaveOuter();
+  assertEquals(inner.outer, undefined);
+  // A job that is planned inside of a run, and begins after it.
+  const later = within(inner, () => placeOf(store, "later"));
+  leaveInner();
+  (await takeTurn(later, signal))();
+  assertEquals(later.outer, undefined);
 });

@@ -276,3 +276,17 @@ Deno.test("a clock that is set back makes no silence endless", async () => {
   assertInstanceOf(error, StreamError);
   assertEquals(error.code, "stream_idle");
 });
+
+Deno.test("whoever leaves after the signal has ended the run is told what could not be saved", async () => {
+  const client = openEnded([deltas("Once")], { store: fullDisk });
+  const stop = new AbortController();
+  const stream = client.stream("go", { id: "a", signal: stop.signal });
+  const error = await assertRejects(async () => {
+    for await (const _ of stream) {
+      stop.abort();
+      await assertRejects(() => stream.result, RunAbortedError); // the run is over by now
+      break;
+    }
+  }, StoreError);
+  assertEquals(error.code, "store_failed");
+});

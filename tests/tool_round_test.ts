@@ -297,3 +297,62 @@ Deno.test("a tool that is slow to hear of an abort cannot change what was saved"
     "fast",
   ]);
 });
+
+Deno.test("a getter that throws in what a tool gives is that tool's failure, and no other's", async () => {
+  await using server = stubLlm([calling("pay", "mail", "slow"), "ok"]);
+  const receipt = {
+    get number() {
+      throw new Error("lazy load failed");
+    },
+  };
+  const tools = [
+    handMade("pay", () => ({ output: "paid", isError: false, metadata: receipt })),
+    toolOf("mail"),
+    Object.defineProperty(handMade("slow", () => ({ output: "", isError: false })), "timeoutMs", {
+      get() {
+        throw new Error("no time");
+      },
+    }),
+  ];
+  const { toolCalls } = await clientOf(server, { toolkit: tools }).run("go");
+  assertEquals(toolCalls.map(({ output, isError }) => [output, isError]), [
+    ["lazy load failed", true],
+    ["mail ran", false],
+    ["no time", true],
+  ]);
+});
+
+Deno.test("a result may be an object of a class; what is for the host stays with it", async () => {
+  class Refusal implements ToolResult {
+    output = "no such user";
+    isError = true;
+    metadata = { token: "for the host only" };
+  }
+  const refusing = handMade("find", () => new Refusal());
+  assertEquals(await outputOf([refusing], calling("find")), {
+    output: "no such user",
+    isError: true,
+  });
+});
+
+Deno.test("a failure whose message is no text is told as one", async () => {
+  for (
+    const [message, told] of [
+      [["a", "b"], "a,b"],
+      [{ toString: () => "c" }, "c"],
+      [Object.create(null), "a value that cannot be told"],
+    ]
+  ) {
+    const failing = handMade("find", () => {
+      throw Object.assign(new Error(), { message });
+    });
+    assertEquals(await outputOf([failing], calling("find")), { output: told, isError: true });
+  }
+});
+
+Deno.test("without tools nothing of a request is about them", async () => {
+  await using server = stubLlm(["ok"]);
+  const requestParams = { tool_choice: "auto", parallel_tool_calls: false };
+  await clientOf(server, { requestParams }).run("go");
+  assertEquals(Object.keys(server.requests[0]!.body).sort(), ["messages", "model"]);
+});

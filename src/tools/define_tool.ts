@@ -5,6 +5,7 @@
  */
 
 import { quote, reasonOf } from "../errors.ts";
+import { isJsonObject } from "../json.ts";
 import { isPlainObject } from "../messages.ts";
 import { pending } from "../pending.ts";
 import type { Awaitable, JsonSchema, Tool, ToolContext, ToolResult } from "../types.ts";
@@ -147,10 +148,10 @@ export function resultOf(value: unknown): ToolResult {
   if (typeof value === "string") return { output: value, isError: false };
   if (value === undefined) return { output: "", isError: false };
   if (
-    isPlainObject(value) && typeof value.output === "string" && typeof value.isError === "boolean"
+    isJsonObject(value) && typeof value.output === "string" && typeof value.isError === "boolean"
   ) {
     const { output, isError, metadata } = value;
-    return { output, isError, ...(isPlainObject(metadata) && { metadata }) };
+    return { output, isError, ...(isPlainObject(metadata) && { metadata: { ...metadata } }) };
   }
   return { output: JSON.stringify(value) ?? "", isError: false };
 }

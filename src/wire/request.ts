@@ -86,7 +86,8 @@ export async function requestAnswer(
     progress.text = "";
     const sending = new Sending(settings, signal, progress, show);
     try {
-      return await sending.run({ method: "POST", headers, body });
+      // Each request has its own headers: a host's fetch may change them.
+      return await sending.run({ method: "POST", headers: { ...headers }, body });
     } catch (thrown) {
       if (signal.aborted) throw signal.reason;
       const error = sending.explain(thrown);
