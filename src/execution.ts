@@ -48,7 +48,10 @@ export class Execution {
   close(unread: readonly StreamEvent[], reason: ToolnexusError): void {
     // What came before the last count of tokens belongs to answers that are whole.
     const current = unread.slice(unread.findLastIndex(({ type }) => type === "usage") + 1);
-    const unseen = current.reduce((sum, e) => e.type === "text" ? sum + e.delta.length : sum, 0);
+    const unseen = current.reduce(
+      (sum, event) => event.type === "text" ? sum + event.delta.length : sum,
+      0,
+    );
     this.#progress.text = this.#progress.text.slice(0, this.#progress.text.length - unseen);
     this.#closed = reason;
     this.#scope?.abort(reason);
@@ -103,7 +106,11 @@ export class Execution {
       progress: this.#progress,
       checkpoint: transaction && ((run) => checkpoint(run, transaction)),
     }, beginning);
-    if (beginning.status !== undefined) return run.result(run.messages);
+    if (beginning.status !== undefined) {
+      const { pending } = beginning;
+      if (pending !== undefined) await run.context.show?.([{ type: "pending", request: pending }]);
+      return run.result(run.messages);
+    }
     let failure: { error: unknown } | undefined;
     try {
       await loop(run);

@@ -54,11 +54,22 @@ function checkRequest({ kind, prompt, url, data, expiresAt }: PendingInit): void
   if (data !== undefined && !isPlainObject(data)) {
     throw new TypeError(`data of a pending request must be an object: ${quote(data)}`);
   }
-  if (expiresAt !== undefined && Number.isNaN(Date.parse(expiresAt))) {
+  if (expiresAt !== undefined && Number.isNaN(timeOf(expiresAt))) {
     throw new TypeError(
       `expiresAt of a pending request must be an RFC 3339 date-time: ${quote(expiresAt)}`,
     );
   }
+}
+
+const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
+
+/**
+ * An RFC 3339 date-time in milliseconds since 1970; NaN for anything else. One without an offset would
+ * mean another time on each machine.
+ */
+export function timeOf(dateTime: unknown): number {
+  const isDateTime = typeof dateTime === "string" && DATE_TIME.test(dateTime);
+  return isDateTime ? Date.parse(dateTime.toUpperCase()) : NaN;
 }
 
 /**

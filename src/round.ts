@@ -10,12 +10,16 @@ import { parseArguments } from "./transcript/read.ts";
 import type { Answer, Message, PendingRequest, ToolCallRecord, ToolResult } from "./types.ts";
 import type { CallResult, CompletionCall, Style } from "./wire/style.ts";
 
+const INTERRUPTED_RESULT: ToolResult = { output: INTERRUPTED, isError: true };
+
 /** How a call of a round ended. */
 export interface CallOutcome {
   args: Record<string, unknown>;
   result: ToolResult;
   /** The request of a call that is suspended. */
   pending?: PendingRequest | undefined;
+  /** Whether `afterTool` has not passed the result: it is handed back, but nobody else may see it. */
+  isWithheld?: boolean | undefined;
   /** The content of a result that an earlier run has put into the transcript. */
   stored?: { content: unknown } | undefined;
 }
@@ -82,10 +86,10 @@ export function isKept(round: Round): boolean {
 
 /** The round with the calls that did not finish as interrupted. */
 export function interruptedRound(round: Round): Round {
-  const result = { output: INTERRUPTED, isError: true };
   const outcomes = round.calls.map((call, index) => {
     const outcome = round.outcomes[index];
-    return isFinished(outcome) ? outcome : { args: parseArguments(call.arguments) ?? {}, result };
+    if (isFinished(outcome)) return outcome;
+    return { args: parseArguments(call.arguments) ?? {}, result: INTERRUPTED_RESULT };
   });
   return { ...round, outcomes };
 }
@@ -103,7 +107,8 @@ export function roundMessages(
   outcomes.forEach((outcome, index) => {
     if (outcome === undefined) return;
     const { id, name } = round.calls[index]!;
-    const { result: { output, isError }, stored, pending } = outcome;
+    const { result, stored, pending, isWithheld } = outcome;
+    const { output, isError } = isWithheld ? INTERRUPTED_RESULT : result;
     results.push({ id, name, content: stored?.content ?? output, isError, pending });
   });
   return [round.answer, ...round.style.results(round.answer, results)];

@@ -7,7 +7,7 @@
 import { HookError, quote, reasonOf } from "./errors.ts";
 import { callHook } from "./hooks.ts";
 import { copyJson, equalJson, isPlainObject } from "./messages.ts";
-import { isRequest, pendingOf } from "./pending.ts";
+import { isRequest, pendingOf, timeOf } from "./pending.ts";
 import type { CallOutcome, Round } from "./round.ts";
 import type { Run, RunContext } from "./run.ts";
 import { abortable, Scope } from "./scope.ts";
@@ -117,11 +117,13 @@ async function executed(
   const { approval } = round;
   let args = given;
   let result: ToolResult;
+  let isOfHook = false;
+  const again = (answer?: Answer) => execute(run, round, call, args, answer);
   if (approval !== undefined && round.calls[approval.index] === call) {
     // Whoever asked for the approval has it now: nobody is asked again.
     const { request, answer } = approval;
     args = argumentsOfRequest(request) ?? given;
-    result = await answered(request, answer, () => execute(run, round, call, args, answer));
+    result = await answered(request, answer, again);
   } else {
     const changes = await callHook("beforeTool", hooks.beforeTool, event, signal);
     if (changes?.args !== undefined && !isPlainObject(changes.args)) {
@@ -131,24 +133,27 @@ async function executed(
       );
     }
     args = changes?.args ?? given;
-    result = changes?.result === undefined
-      ? await execute(run, round, call, args)
-      : hookResult("beforeTool", changes.result);
+    isOfHook = changes?.result !== undefined;
+    result = isOfHook ? hookResult("beforeTool", changes!.result) : await again();
   }
-  let request: PendingRequest | undefined;
-  try {
-    request = openRequest(result, call, args);
-  } catch (error) {
-    result = failed(`invalid pending request: ${reasonOf(error)}`);
-  }
-  if (request !== undefined) {
+  // A hook can ask, and then the tool.
+  for (;;) {
+    let request: PendingRequest | undefined;
+    try {
+      request = openRequest(result, call, args, isOfHook);
+    } catch (error) {
+      result = failed(`invalid pending request: ${reasonOf(error)}`);
+    }
+    if (request === undefined) break;
     const { waitFor } = run.settings;
     if (waitFor === undefined) return { args, result, pending: request };
     const answer = await callHook("waitFor", waitFor, request, signal);
-    result = await answered(request, answer, () => execute(run, round, call, args, answer));
+    result = await answered(request, answer, again);
+    isOfHook = false;
   }
   // It has run: whatever the hook does now, the round is part of the conversation.
   round.mustBeAnswered = true;
+  round.outcomes[round.calls.indexOf(call)] = { args, result, isWithheld: true };
   const replaced = await callHook("afterTool", hooks.afterTool, { ...event, args, result }, signal);
   if (replaced?.result !== undefined) result = hookResult("afterTool", replaced.result);
   return { args, result };
@@ -163,22 +168,26 @@ function hookResult(hook: string, value: unknown): ToolResult {
   }
 }
 
-/** Runs a suspended tool again, if the answer allows it. */
+/** Runs a suspended tool, if the answer allows it. */
 async function answered(
   request: PendingRequest,
   answer: Answer | undefined,
-  again: () => Promise<ToolResult>,
+  again: (answer?: Answer) => Promise<ToolResult>,
 ): Promise<ToolResult> {
   if (answer?.ok !== true || answer.id !== request.id || isExpired(request)) {
     return failed(declined(request));
   }
-  const result = await again();
-  return pendingOf(result) === undefined ? result : failed(`unresolved: ${request.prompt}`);
+  // What a hook has asked is no answer to the tool: it has yet to ask, if it wants to.
+  if (request.data?.askedBy === HOOK) return await again();
+  const result = await again(answer);
+  const next = pendingOf(result);
+  if (next === undefined) return result;
+  return failed(`unresolved: ${isRequest(next) ? next.prompt : request.prompt}`);
 }
 
 /** Whether a request has run out. A time that cannot be read has. */
 function isExpired({ expiresAt }: PendingRequest): boolean {
-  return expiresAt !== undefined && !(Date.parse(expiresAt) > Date.now());
+  return expiresAt !== undefined && !(timeOf(expiresAt) > Date.now());
 }
 
 /** The tool itself, within its time. */
@@ -212,9 +221,13 @@ async function execute(
   }
 }
 
+/** Marks the request of a hook. */
+const HOOK = "beforeTool";
+
 /**
- * The request of a suspended call as plain JSON, stamped with the call's id, and with the arguments
- * where they are not those of the call: what is approved is what runs.
+ * The request of a suspended call as plain JSON, stamped with the call's id, with who asks where it
+ * is not the tool, and with the arguments where they are not those of the call: what is approved is
+ * what runs.
  *
  * @throws {TypeError} if it is no request
  */
@@ -222,6 +235,7 @@ function openRequest(
   result: ToolResult,
   call: CompletionCall,
   args: Record<string, unknown>,
+  isOfHook: boolean,
 ): PendingRequest | undefined {
   const request: unknown = pendingOf(result);
   if (request === undefined) return undefined;
@@ -229,9 +243,13 @@ function openRequest(
   if (request.data !== undefined && !isPlainObject(request.data)) {
     throw new TypeError("its data must be an object");
   }
-  const { toolArgs: _, ...data } = request.data ?? {};
+  const { toolArgs: _, askedBy: __, ...data } = request.data ?? {};
   const isChanged = !equalJson(args, parseArguments(call.arguments));
-  const stamp = { toolCallId: call.id, ...(isChanged && { toolArgs: args }) };
+  const stamp = {
+    toolCallId: call.id,
+    ...(isChanged && { toolArgs: args }),
+    ...(isOfHook && { askedBy: HOOK }),
+  };
   return copyJson({ ...request, data: { ...data, ...stamp } }, "request");
 }
 

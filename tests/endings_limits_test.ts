@@ -217,7 +217,10 @@ Deno.test("a hook that throws for one call loses no sibling's result", async () 
     },
   };
   const client = clientOf(server, { hooks, toolkit: [toolOf("pay"), toolOf("mail")] });
-  await assertRejects(() => client.ask("go", { id: "a" }), HookError);
+  const { result } = await assertRejects(() => client.ask("go", { id: "a" }), HookError);
+  // The host gets what the tool gave; the model and the transcript do not, for the hook has not passed it.
+  assertEquals(result?.toolCalls.map(({ output }) => output), ["pay ran", "mail ran"]);
+  assertEquals(lines(result?.messages), await stored(client));
   assertEquals(await stored(client), [
     "user: go",
     "assistant: [pay] [mail]",
@@ -225,6 +228,19 @@ Deno.test("a hook that throws for one call loses no sibling's result", async () 
     "tool: mail ran",
   ]);
   await client.ask("well?", { id: "a" });
+});
+
+Deno.test("what a tool gave is handed back when the run is ended while afterTool looks at it", async () => {
+  await using server = stubLlm([calling("pay")]);
+  const controller = new AbortController();
+  const hooks: Hooks = {
+    afterTool: () => (controller.abort(), new Promise(() => {})),
+  };
+  const client = clientOf(server, { hooks, toolkit: [toolOf("pay")] });
+  const asked = client.ask("go", { id: "a", signal: controller.signal });
+  const { result } = await assertRejects(() => asked, RunAbortedError);
+  assertEquals(result?.toolCalls.map(({ output }) => output), ["pay ran"]);
+  assertEquals((await stored(client)).at(-1), "tool: interrupted: may or may not have run");
 });
 
 Deno.test("an answer that afterLLM vetoes is handed back and not stored", async () => {

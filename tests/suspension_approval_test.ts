@@ -113,7 +113,7 @@ Deno.test("a beforeTool hook suspends a call, and is not asked again when it is 
       name,
       description: name,
       run: (_args, { callId, answer }) => {
-        ran.push(`${callId} ${answer?.data?.by ?? "-"}`);
+        ran.push(`${callId} ${answer?.data?.by ?? "unasked"}`);
         return `${name} ran`;
       },
     });
@@ -138,7 +138,8 @@ Deno.test("a beforeTool hook suspends a call, and is not asked again when it is 
 
   const third = await client.resume({ id: "a", answer: yesTo(second) });
   assertEquals([third.text, seen], ["Deleted.", []]);
-  assertEquals(ran, ["c-mail -", "c-delete Ann", "c-drop -"]);
+  // The answer is for the hook: the tools have asked nothing.
+  assertEquals(ran, ["c-mail unasked", "c-delete unasked", "c-drop unasked"]);
   assertEquals(resultsOf(third.messages), [
     "c-mail: mail ran",
     "c-delete: delete ran",
@@ -234,4 +235,57 @@ Deno.test("an answer is seen by the one call that it is for", async () => {
   const third = await client.resume({ id: "a", answer: yesTo(second) });
   assertEquals(requestOf(third).data, { toolCallId: "c3" });
   assertEquals(pay.runs.map(({ callId }) => callId), ["c1", "c2"]);
+});
+
+for (const way of ["waitFor", "resume"] as const) {
+  Deno.test(`a yes to a hook's question is none to the tool's own (${way})`, async () => {
+    const login = { kind: "authorization", prompt: "Log in first" };
+    const { tool: pay, paid } = payTool(true);
+    const book = asking("book");
+    for (
+      const [tool, question] of [[pay, 'Allow pay with {"euro":900}?'], [book, "book?"]] as const
+    ) {
+      const call = { id: "c1", name: tool.name, args: { euro: 900 } };
+      await using server = stubLlm([{ toolCalls: [call] }, "Done."]);
+      const asked: string[] = [];
+      const client = clientOf(server, {
+        toolkit: [tool],
+        hooks: { beforeTool: () => ({ result: pending(login) }) },
+        waitFor: way === "resume" ? undefined : ({ id, prompt }) => {
+          asked.push(prompt);
+          return { id, ok: prompt === login.prompt };
+        },
+      });
+      let result = await client.ask("go", { id: "a" });
+      if (way === "resume") {
+        asked.push(requestOf(result).prompt);
+        result = await client.resume({ id: "a", answer: yesTo(result) });
+        asked.push(requestOf(result).prompt);
+        const answer = { id: requestOf(result).id, ok: false };
+        result = await client.resume({ id: "a", answer });
+      }
+      assertEquals(asked, [login.prompt, question]);
+      assertEquals(result.toolCalls.map(({ output }) => output), [`declined/expired: ${question}`]);
+      assertEquals([paid.length, book.runs.length], [0, 0]);
+    }
+  });
+}
+
+Deno.test("what a tool shows to the human is never taken for a hook's mark", async () => {
+  await using server = stubLlm([calling("pay"), "Paid."]);
+  const pay = asking("pay", { data: { askedBy: "beforeTool" } });
+  const client = clientOf(server, { toolkit: [pay] });
+  const suspended = await client.ask("pay", { id: "a" });
+  assertEquals(requestOf(suspended).data, { toolCallId: "c-pay" });
+  assertEquals((await client.resume({ id: "a", answer: yesTo(suspended) })).status, "done");
+});
+
+Deno.test("only false needs no approval: an empty question is an error, and nothing is paid", async () => {
+  for (const question of ["", undefined, null, 0] as unknown as string[]) {
+    await using server = payingModel(20);
+    const { tool, paid } = payTool(() => question);
+    const { toolCalls } = await clientOf(server, { toolkit: [tool] }).run("pay");
+    assertEquals([toolCalls[0]?.isError, paid.length], [true, 0]);
+    assertMatch(toolCalls[0]!.output, /^prompt of a pending request must be a non-empty string/);
+  }
 });

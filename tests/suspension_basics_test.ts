@@ -118,7 +118,7 @@ Deno.test("a tool that suspends again after its answer is unresolved", async () 
   assertEquals([toolCalls[0]!.output, runs], [`unresolved: ${PROMPT}`, 2]);
 });
 
-for (const expiresAt of ["2001-01-01T00:00:00Z", "tomorrow"]) {
+for (const expiresAt of ["2001-01-01T00:00:00Z", "2999-01-01T00:00:00", "2999", "tomorrow"]) {
   Deno.test(`an answer to a request that ran out (${expiresAt}) counts for nothing`, async () => {
     await using server = stubLlm([calling("pay"), "done"]);
     // As a tool of another language would suspend: pending() refuses what is no time.

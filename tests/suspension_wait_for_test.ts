@@ -102,10 +102,8 @@ Deno.test("a request whose end cannot be read is an error result", async () => {
 Deno.test("a tool that still waits after the answer is an error result", async () => {
   await using server = stubLlm([calling("login"), "I could not log in."]);
   let runs = 0;
-  const login = toolOf("login", () => {
-    runs++;
-    return pending({ kind: "input", prompt: "Password?" });
-  });
+  const questions = ["User?", "Password?"];
+  const login = toolOf("login", () => pending({ kind: "input", prompt: questions[runs++]! }));
   const client = clientOf(server, { toolkit: [login], waitFor: ({ id }) => ({ id, ok: true }) });
   const { status, toolCalls } = await client.run("go");
   assertEquals([status, runs], ["done", 2]);

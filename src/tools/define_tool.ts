@@ -130,7 +130,7 @@ export function defineTool<const Schema extends JsonSchema | StandardJsonSchema 
         const typed = args as ArgumentsOf<Schema>;
         if (needsApproval && context.answer?.ok !== true) {
           const asked = needsApproval === true ? true : await needsApproval(typed);
-          if (asked) {
+          if (asked !== false) {
             const prompt = asked === true ? `Allow ${name} with ${JSON.stringify(given)}?` : asked;
             return pending({ kind: "approval", prompt, data: { tool: name, args: given } });
           }
