@@ -9,9 +9,16 @@ import type { Settings } from "./options.ts";
 import { type CallOutcome, type Round, roundMessages } from "./round.ts";
 import type { Beginning } from "./run.ts";
 import { closedTranscript, type Transaction } from "./transaction.ts";
-import { claimOf, type LastTurn, lastTurn, storedOutput } from "./transcript/last_turn.ts";
+import {
+  claimOf,
+  lastPrompt,
+  lastText,
+  type LastTurn,
+  lastTurn,
+  storedOutput,
+} from "./transcript/last_turn.ts";
 import { leadingSystem } from "./transcript/system.ts";
-import { callsOf, parseArguments, styleOf, textOf } from "./transcript/read.ts";
+import { callsOf, parseArguments, styleOf } from "./transcript/read.ts";
 import type { Toolkit } from "./tools/toolkit.ts";
 import type { Answer, ConversationStore, Message, PendingRequest, RepairReport } from "./types.ts";
 import { newCallId } from "./wire/style.ts";
@@ -42,9 +49,9 @@ export async function beginTurn(
   prompt: readonly Message[],
   signal: AbortSignal,
 ): Promise<Beginning> {
-  await transaction?.read(signal);
-  const { messages: history, report } = transaction?.begin() ??
-    closedTranscript(input.history, input.settings.style.name);
+  const transcript = await transaction?.read(signal) ?? input.history;
+  const { messages: history, report } = closedTranscript(transcript, input.settings.style.name);
+  transaction?.begin(history);
   return { history, prompt, repaired: repairedOf(report) };
 }
 
@@ -87,18 +94,15 @@ function continued(
   { start, request, isFinished }: LastTurn,
 ): Beginning {
   if (request !== undefined || isFinished) {
-    const text = isFinished ? textOf(transcript.at(-1)!).toWellFormed() : "";
+    const text = isFinished ? lastText(transcript) : "";
     const status = isFinished ? "done" : "pending";
     return { history: transcript, prompt: [], status, pending: request, text };
   }
-  const style = input.settings.style.name;
-  const before = transaction?.begin(start) ?? closedTranscript(transcript.slice(0, start), style);
-  const rest = closedTranscript(transcript.slice(start), style);
-  const repaired = repairedOf({
-    closedCalls: [...before.report.closedCalls, ...rest.report.closedCalls],
-    droppedResults: [...before.report.droppedResults, ...rest.report.droppedResults],
-  });
-  return { history: before.messages, prompt: rest.messages, repaired };
+  const { messages, report } = closedTranscript(transcript, input.settings.style.name);
+  const cut = lastTurn(messages).start;
+  const history = messages.slice(0, cut);
+  transaction?.begin(history, start);
+  return { history, prompt: messages.slice(cut), repaired: repairedOf(report) };
 }
 
 /** A turn with the answer that it waits for. */
@@ -115,14 +119,13 @@ function approved(
   if (open === undefined || round === undefined || request?.id !== answer.id) {
     throw new StaleAnswerError(`no request ${quote(answer.id)} is open in ${nameOf(input)}`);
   }
-  const style = input.settings.style.name;
-  const before = transaction?.begin(start) ?? closedTranscript(transcript.slice(0, start), style);
-  return {
-    history: before.messages,
-    prompt: transcript.slice(start, round.index),
-    repaired: repairedOf(before.report),
-    round: open,
-  };
+  const before = transcript.slice(0, round.index);
+  const { messages, report } = closedTranscript(before, input.settings.style.name);
+  const cut = lastPrompt(messages);
+  const history = cut < 0 ? messages : messages.slice(0, cut);
+  transaction?.begin(history, start);
+  const prompt = messages.slice(history.length);
+  return { history, prompt, repaired: repairedOf(report), round: open };
 }
 
 /** The round that waits, with the results that it has; undefined if none of its calls does. */
@@ -162,8 +165,9 @@ function roundOf(
  */
 function claimed(round: Round): Message[] {
   const { index, request } = round.approval!;
-  const result = { output: claimOf(request), isError: false };
-  return roundMessages(round, round.outcomes.with(index, { args: {}, result }));
+  const content = claimOf(request);
+  const claim = { args: {}, result: { output: content, isError: false }, stored: { content } };
+  return roundMessages(round, round.outcomes.with(index, claim));
 }
 
 function repairedOf(report: RepairReport): RepairReport | undefined {

@@ -6,6 +6,7 @@
 
 import type { Toolkit } from "./tools/toolkit.ts";
 import { INTERRUPTED } from "./transcript/balance.ts";
+import { isClaim } from "./transcript/last_turn.ts";
 import { parseArguments } from "./transcript/read.ts";
 import type { Answer, Message, PendingRequest, ToolCallRecord, ToolResult } from "./types.ts";
 import type { CallResult, CompletionCall, Style } from "./wire/style.ts";
@@ -109,9 +110,14 @@ export function roundMessages(
     const { id, name } = round.calls[index]!;
     const { result, stored, pending, isWithheld } = outcome;
     const { output, isError } = isWithheld ? INTERRUPTED_RESULT : result;
-    results.push({ id, name, content: stored?.content ?? output, isError, pending });
+    results.push({ id, name, content: stored?.content ?? contentOf(output), isError, pending });
   });
   return [round.answer, ...round.style.results(round.answer, results)];
+}
+
+/** A result that reads like a claim is written as a list of parts, so that it is not taken for one. */
+function contentOf(output: string): unknown {
+  return isClaim(output) ? [{ type: "text", text: output }] : output;
 }
 
 /** A tool's own data; the request of a suspension is told elsewhere. */

@@ -6,11 +6,12 @@
  */
 
 import { ConversationConflictError, quote, StoreError, type ToolnexusError } from "./errors.ts";
+import { objectOf } from "./json.ts";
 import { equalJson, equalMessages, isPlainObject } from "./messages.ts";
 import { abortable, sleep } from "./scope.ts";
 import { balanceTranscript, INTERRUPTED, NOT_EXECUTED } from "./transcript/balance.ts";
-import { hasOnlyResults, withoutRequests } from "./transcript/last_turn.ts";
-import { resultsOf } from "./transcript/read.ts";
+import { hasOnlyResults, lastTurn, withoutRequests } from "./transcript/last_turn.ts";
+import { resultId, resultParts, resultsOf } from "./transcript/read.ts";
 import type { ConversationStore, Message, RepairReport, StyleName } from "./types.ts";
 
 /** How often a save is tried again after a conflict. */
@@ -38,9 +39,13 @@ export class Transaction {
   /** What the next save is built on, as the store knows it. */
   #base: readonly Message[] = [];
   /** What stands before this turn: closed, and with what others have said meanwhile. */
-  #front: Message[] = [];
+  #front: readonly Message[] = [];
+  /** A turn of others that was begun meanwhile and waits for a human: its request stays open. */
+  #rear: readonly Message[] = [];
   /** This turn's messages as they are in the store. */
   #recorded: readonly Message[] = [];
+  /** The request that this turn closes, or has the answer to. */
+  #request: string | undefined;
   /** Whether others have said something that this turn's run does not know. */
   #hasForeign = false;
 
@@ -64,14 +69,13 @@ export class Transaction {
   }
 
   /**
-   * Says where this turn begins in what was read, and gives what stands before it. A new turn begins
-   * at the end.
+   * Says where this turn begins in what was read, a new one at its end, and what stands before it when
+   * it is closed.
    */
-  begin(start: number = this.#base.length): ClosedTranscript {
-    const before = closedTranscript(this.#base.slice(0, start), this.#style);
-    this.#front = before.messages;
+  begin(front: readonly Message[], start: number = this.#base.length): void {
+    this.#request = lastTurn(this.#base).request?.id;
+    this.#front = front;
     this.#recorded = this.#base.slice(start);
-    return before;
   }
 
   /**
@@ -98,7 +102,7 @@ export class Transaction {
    */
   async save(turn: readonly Message[]): Promise<Message[]> {
     for (let conflicts = 0;; conflicts++) {
-      const messages = [...this.#front, ...turn];
+      const messages = this.#joined(turn);
       try {
         await this.#put(messages);
         this.#recorded = turn;
@@ -131,19 +135,29 @@ export class Transaction {
    */
   async #rebase(turn: readonly Message[]): Promise<void> {
     const current = await this.#get();
-    const own = placeOf(this.#recorded, current);
-    let others = current;
-    if (own !== undefined) {
-      const isTaken = (current[own.end]?.role ?? "user") !== "user";
-      if (isTaken || !knowsResults(turn, current.slice(own.start, own.end))) {
-        throw new ConversationConflictError(this.#id);
-      }
-      others = current.toSpliced(own.start, own.end - own.start);
-    }
-    const front = closedTranscript(others, this.#style).messages;
-    this.#hasForeign ||= !equalMessages(front, this.#front);
+    // Turns that read the same are not this one when others went on with them.
+    const places = placesOf(this.#recorded, current);
+    const own = places.find(({ start, end }) =>
+      (current[end]?.role ?? "user") === "user" &&
+      knowsResults(turn, current.slice(start, end), this.#request)
+    );
+    if (own === undefined && places.length > 0) throw new ConversationConflictError(this.#id);
+    const others = own === undefined ? current : current.toSpliced(own.start, own.end - own.start);
+    const { request, start } = lastTurn(others);
+    const isNew = request !== undefined && request.id !== this.#request;
+    const end = isNew ? start : others.length;
+    const front = closedTranscript(others.slice(0, end), this.#style).messages;
+    this.#hasForeign ||= isNew || !equalMessages(front, this.#front);
     this.#base = current;
     this.#front = front;
+    this.#rear = others.slice(end);
+  }
+
+  /** The whole transcript. Only the request of its last turn can be answered. */
+  #joined(turn: readonly Message[]): Message[] {
+    if (this.#rear.length === 0) return [...this.#front, ...turn];
+    if (lastTurn(turn).request === undefined) return [...this.#front, ...turn, ...this.#rear];
+    return [...this.#front, ...closedTranscript(this.#rear, this.#style).messages, ...turn];
   }
 
   async #get(): Promise<readonly Message[]> {
@@ -188,15 +202,16 @@ function isConflict(error: unknown): boolean {
 }
 
 /**
- * Where a turn stands in a transcript, for the last time. Others may have given results to its open
+ * Where a turn stands in a transcript, the last place first. Others may have given results to its open
  * calls: whatever results stand between its messages or behind them belong to it.
  */
-function placeOf(
+function placesOf(
   turn: readonly Message[],
   transcript: readonly Message[],
-): { start: number; end: number } | undefined {
+): { start: number; end: number }[] {
+  const places: { start: number; end: number }[] = [];
   const own = turn.filter((message) => !hasOnlyResults(message));
-  if (own.length === 0) return undefined;
+  if (own.length === 0) return places;
   for (let start = transcript.length - own.length; start >= 0; start--) {
     let end = start;
     const isHere = own.every((message) => {
@@ -205,16 +220,26 @@ function placeOf(
     });
     if (!isHere) continue;
     while (end < transcript.length && hasOnlyResults(transcript[end]!)) end++;
-    return { start, end };
+    places.push({ start, end });
   }
-  return undefined;
+  return places;
 }
 
-/** Whether a turn has every result that `stored` has; those that were only made up do not count. */
-function knowsResults(turn: readonly Message[], stored: readonly Message[]): boolean {
+/**
+ * Whether a turn has every result that `stored` has. Those that were only made up do not count, nor
+ * does the request that it has the answer to: a store can have lost the claim.
+ */
+function knowsResults(
+  turn: readonly Message[],
+  stored: readonly Message[],
+  request: string | undefined,
+): boolean {
   const known = turn.flatMap(resultsOf);
+  const answered = stored.flatMap(resultParts)
+    .find(({ pending }) => request !== undefined && objectOf(pending)?.id === request);
   return withoutRequests(stored).flatMap(resultsOf).every(({ id, content }) =>
     content === INTERRUPTED || content === NOT_EXECUTED ||
+    (answered !== undefined && id === resultId(answered)) ||
     known.some((result) => result.id === id && equalJson(result.content, content))
   );
 }

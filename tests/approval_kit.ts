@@ -95,11 +95,16 @@ export function yesTo(result: RunResult): { id: string; ok: true } {
 /** The tool results of a transcript, in either style, as `<id>: <text>`. */
 export function resultsOf(messages: readonly Message[] | null | undefined): string[] {
   return (messages ?? []).flatMap((message) => {
-    if (message.role === "tool") return [`${message.tool_call_id}: ${message.content}`];
+    if (message.role === "tool") return [`${message.tool_call_id}: ${textOf(message.content)}`];
     if (!Array.isArray(message.content)) return [];
     const blocks = message.content.filter(({ type }) => type === "tool_result");
-    return blocks.map((block) => `${block.tool_use_id}: ${block.content}`);
+    return blocks.map((block) => `${block.tool_use_id}: ${textOf(block.content)}`);
   });
+}
+
+function textOf(content: unknown): string {
+  if (!Array.isArray(content)) return String(content);
+  return content.map(({ text }: { text: string }) => text).join("");
 }
 
 /** The ids of the tool calls of a transcript, in either style. */

@@ -1,7 +1,13 @@
 /** `resume` with an answer: the approved tool runs once, and the run goes on as if it had never stopped. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { defineTool, InMemoryConversationStore, pending, ProviderError } from "../mod.ts";
+import {
+  balanceTranscript,
+  defineTool,
+  InMemoryConversationStore,
+  pending,
+  ProviderError,
+} from "../mod.ts";
 import { stubLlm } from "../src/testing/mod.ts";
 import {
   asking,
@@ -361,4 +367,27 @@ for (const when of ["claim", "checkpoint"] as const) {
     assertEquals([pay.asked, asked], when === "claim" ? [1, 1] : [0, 0]);
     assertEquals(resultsOf(await memory.get("a")), [`c-pay: ${INTERRUPTED}`]);
   });
+}
+
+for (const style of STYLES) {
+  for (const [what, message] of [["result", 2], ["call", 1]] as const) {
+    Deno.test(`an earlier round that lost its ${what} is mended before the tool runs (${style})`, async () => {
+      await using server = stubLlm([calling("mail"), calling("pay"), "Paid."]);
+      const pay = asking("pay");
+      const store = new LedgerStore();
+      const client = clientOf(server, { style, store, toolkit: [toolOf("mail"), pay] });
+      const suspended = await client.ask("go", { id: "a" });
+      store.put("a", suspended.messages.toSpliced(message, 1));
+      const { text, messages, repaired } = await client.resume({
+        id: "a",
+        answer: yesTo(suspended),
+      });
+      assertEquals([text, pay.runs.length], ["Paid.", 1]);
+      assertEquals(repaired, {
+        closedCalls: what === "result" ? ["c-mail"] : [],
+        droppedResults: what === "result" ? [] : ["c-mail"],
+      });
+      assertEquals(balanceTranscript(messages, style).messages, messages);
+    });
+  }
 }

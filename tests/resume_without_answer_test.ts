@@ -3,7 +3,15 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { type Message, ProviderError, StaleAnswerError } from "../mod.ts";
 import { stubLlm } from "../src/testing/mod.ts";
 import { asking, INTERRUPTED, requestOf, resultsOf, STYLES, WAYS, yesTo } from "./approval_kit.ts";
-import { calling, clientOf, LedgerStore, lines, readUntil, toolOf } from "./client_kit.ts";
+import {
+  calling,
+  clientOf,
+  clientOfFetch,
+  LedgerStore,
+  lines,
+  readUntil,
+  toolOf,
+} from "./client_kit.ts";
 
 /** An answer that calls tools, as a run leaves it. */
 function callMessage(style: "openai" | "anthropic", ...names: string[]): Message {
@@ -37,6 +45,8 @@ for (const style of STYLES) {
       const toolkit = [toolOf("mail", () => ++mails), pay];
       const client = clientOf(server, { style, store, toolkit });
       const suspended = await ask(client, "go", { id: "a" });
+      const shown = await Array.fromAsync(client.resumeStream({ id: "a" }), ({ type }) => type);
+      assertEquals(shown, ["pending", "done"]);
       for (let time = 0; time < 2; time++) {
         const result = await resume(client, { id: "a" });
         assertEquals([result.status, result.turns], ["pending", 0]);
@@ -176,16 +186,43 @@ for (const style of STYLES) {
   });
 }
 
-Deno.test("a result that begins like a claim is a result while its sibling waits", async () => {
-  await using server = stubLlm([calling("load", "pay"), "Well."]);
-  const toolkit = [toolOf("load", () => "resuming: part 3 of 7"), asking("pay")];
-  const client = clientOf(server, { toolkit });
-  await client.ask("go", { id: "a" });
-  const { messages } = await client.ask("and?", { id: "a" });
-  assertEquals(resultsOf(messages), [
-    "c-load: resuming: part 3 of 7",
-    "c-pay: declined/expired: pay?",
+for (const style of STYLES) {
+  Deno.test(`a result that begins like a claim is a result (${style})`, async () => {
+    await using server = stubLlm([calling("load"), { status: 400 }, "Loaded.", "Well."]);
+    const toolkit = [toolOf("load", () => "resuming: part 3 of 7")];
+    const client = clientOf(server, { style, toolkit });
+    await assertRejects(() => client.ask("go", { id: "a" }), ProviderError);
+    assertEquals((await client.resume({ id: "a" })).text, "Loaded.");
+    const { messages } = await client.ask("and?", { id: "a" });
+    assertEquals(resultsOf(messages), ["c-load: resuming: part 3 of 7"]);
+    for (const { text } of server.requests) assertEquals(text.includes(INTERRUPTED), false);
+  });
+}
+
+Deno.test("paused: the model is asked again, and the text is all that it said", async () => {
+  const content = [
+    { type: "text", text: "Searching. " },
+    { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "x" } },
+  ];
+  const found = { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [] };
+  const answers = [
+    { content, stop_reason: "pause_turn" },
+    { content: [found, { type: "text", text: "42" }], stop_reason: "end_turn" },
+  ];
+  const client = clientOfFetch(
+    (_, call) => Response.json({ type: "message", role: "assistant", ...answers[call - 1] }),
+    { style: "anthropic", maxTurns: 1 },
+  );
+  const paused = await client.ask("search", { id: "a" });
+  assertEquals([paused.status, paused.limit, paused.text], [
+    "incomplete",
+    "maxTurns",
+    "Searching. ",
   ]);
+  const { status, turns } = await client.resume({ id: "a" });
+  assertEquals([status, turns], ["done", 1]);
+  const finished = await client.resume({ id: "a" });
+  assertEquals([finished.status, finished.turns, finished.text], ["done", 0, "Searching. 42"]);
 });
 
 Deno.test("an unknown conversation is a StaleAnswerError that names it", async () => {
@@ -204,4 +241,16 @@ Deno.test("a system message alone is no conversation to go on with", async () =>
   const client = clientOf(server);
   await client.conversationStore().save("a", [{ role: "system", content: "Be brief." }]);
   await assertRejects(() => client.resume({ id: "a" }), StaleAnswerError);
+});
+
+Deno.test("a result that stands behind a later prompt belongs to its call", async () => {
+  await using server = stubLlm(["Mailed."]);
+  const history = [
+    { role: "user", content: "mail" },
+    callMessage("openai", "mail"),
+    { role: "user", content: "and?" },
+    resultMessage("openai", "mail"),
+  ];
+  const { text, messages } = await clientOf(server).resume({ history });
+  assertEquals([text, resultsOf(messages)], ["Mailed.", ["c-mail: mail ran"]]);
 });

@@ -63,8 +63,8 @@ const BUGS: readonly Bug[] = [
   {
     name: "a rebase forgets what others have said",
     file: "transaction.ts",
-    find: "this.#front = front;",
-    replace: "",
+    find: "this.#front = front;\n    this.#rear",
+    replace: "this.#rear",
     scenario: "ask beside ask, versioned, run, anthropic",
   },
 ];

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { objectOf } from "../json.ts";
 import { isRequest } from "../pending.ts";
 import type { Message, PendingRequest } from "../types.ts";
 import { INTERRUPTED } from "./balance.ts";
@@ -14,6 +15,7 @@ import {
   type Part,
   resultId,
   resultParts,
+  textOf,
   textOfContent,
 } from "./read.ts";
 
@@ -53,16 +55,37 @@ export function lastTurn(transcript: readonly Message[]): LastTurn {
     }
     round = { index, results };
   }
-  const prompt = transcript.findLastIndex((message) =>
-    message.role === "user" && resultParts(message).length === 0
-  );
+  const prompt = lastPrompt(transcript);
   return {
     start: prompt >= 0 ? prompt : Math.max(index, 0),
     round,
     request,
     isFinished: last?.role === "assistant" && round === undefined &&
-      index === transcript.length - 1,
+      index === transcript.length - 1 && !isPaused(last),
   };
+}
+
+/** The index of the last prompt; -1 where there is none. */
+export function lastPrompt(transcript: readonly Message[]): number {
+  return transcript.findLastIndex((message) =>
+    message.role === "user" && resultParts(message).length === 0
+  );
+}
+
+/** The text of the answer at the end of a transcript, with what was said before the model paused. */
+export function lastText(transcript: readonly Message[]): string {
+  const start = transcript.findLastIndex(({ role }) => role !== "assistant") + 1;
+  return transcript.slice(start).map(textOf).join("").toWellFormed();
+}
+
+/** Whether an answer waits for a tool of the provider's own: its result is not there yet. */
+function isPaused({ content }: Message): boolean {
+  if (!Array.isArray(content)) return false;
+  const results = new Set(content.map((block) => objectOf(block)?.tool_use_id));
+  return content.some((block) => {
+    const { type, id } = objectOf(block) ?? {};
+    return (type === "server_tool_use" || type === "mcp_tool_use") && !results.has(id);
+  });
 }
 
 /**
@@ -74,9 +97,9 @@ export function withoutRequests(transcript: readonly Message[]): Message[] {
   const end = transcript.findLastIndex((message) => !hasOnlyResults(message)) + 1;
   const last = transcript.slice(end).flatMap(resultParts);
   // A request that is open was claimed by nobody.
-  const isClaimed = !last.some((part) => part.pending !== undefined) && last.some(isClaim);
+  const isInterrupted = !last.some(isMarked) && last.some(isClaimed);
   return transcript.map((message, index) => {
-    const isOpen = isClaimed && index >= end ? isClaim : isMarked;
+    const isOpen = isInterrupted && index >= end ? isClaimed : isMarked;
     if (!resultParts(message).some(isOpen)) return message;
     if (isResultMessage(message)) return closed(message) as Message;
     const blocks = message.content as unknown[];
@@ -89,6 +112,10 @@ export function withoutRequests(transcript: readonly Message[]): Message[] {
 
 function isMarked(part: Part): boolean {
   return part.pending !== undefined;
+}
+
+function isClaimed(part: Part): boolean {
+  return isClaim(part.content);
 }
 
 function closed(part: Part): Part {
@@ -106,7 +133,8 @@ export function claimOf(request: PendingRequest): string {
   return CLAIM + request.prompt;
 }
 
-function isClaim({ content }: Part): boolean {
+/** Whether the content of a result is a claim's. */
+export function isClaim(content: unknown): boolean {
   return typeof content === "string" && content.startsWith(CLAIM);
 }
 
