@@ -45,7 +45,9 @@ export type {
   ConversationResumeOptions,
   Prompt,
   ResumeOptions,
+  ResumeStreamOptions,
   RunOptions,
+  SendOptions,
   StreamOptions,
 } from "./src/client.ts";
 export type { CallOptions, ClientOptions } from "./src/options.ts";
@@ -127,9 +129,12 @@ export type {
   JsonSchema,
   ListOptions,
   Message,
+  MessageInput,
   PendingRequest,
   RepairReport,
+  RunOutcome,
   RunResult,
+  RunStatus,
   StreamEvent,
   StyleName,
   Tool,

@@ -70,7 +70,7 @@ export function time(name: string, value: unknown, least: number, fallback?: num
  */
 export function optionalTime(name: string, value: unknown): number | undefined {
   if (value === undefined) return undefined;
-  const ms = time(name, value, 0);
-  if (ms === 0) throw new RangeError(`${name} must be above 0: 0`);
-  return ms === Infinity ? undefined : ms;
+  checkNumber(name, value);
+  if (!(value > 0)) throw new RangeError(`${name} must be above 0: ${value}`);
+  return value === Infinity ? undefined : value;
 }

@@ -22,15 +22,22 @@ import { type CallOptions, type ClientOptions, type Settings, settingsOf } from 
 import { RunStream } from "./run_stream.ts";
 import { toolkitOf } from "./tools/toolkit.ts";
 import { translate, type TranslateRequest, type TranslateResult } from "./translate.ts";
-import type { Answer, ConversationStore, Message, PendingRequest, RunResult } from "./types.ts";
+import type {
+  Answer,
+  ConversationStore,
+  Message,
+  MessageInput,
+  PendingRequest,
+  RunResult,
+} from "./types.ts";
 
 /** A prompt: a text, or the content of a user message in the provider's shape. */
-export type Prompt = string | readonly Record<string, unknown>[];
+export type Prompt = string | readonly object[];
 
 /** Options of {@linkcode Client.run}. */
 export interface RunOptions extends CallOptions {
   /** A transcript to go on from; it is not changed. @default [] */
-  history?: readonly Message[] | undefined;
+  history?: readonly MessageInput[] | undefined;
   /** Gets each piece of the answer as it comes. */
   onText?: ((delta: string) => void) | undefined;
 }
@@ -51,13 +58,13 @@ export interface StreamOptions extends CallOptions {
   /** The conversation that is continued. Without one nothing is remembered. */
   id?: string | undefined;
   /** A transcript to go on from, when there is no `id`. @default [] */
-  history?: readonly Message[] | undefined;
+  history?: readonly MessageInput[] | undefined;
 }
 
 /** Options of {@linkcode Client.conversation}. */
 export interface ConversationOptions extends CallOptions {
   /** What was said before. @default [] */
-  history?: readonly Message[] | undefined;
+  history?: readonly MessageInput[] | undefined;
 }
 
 /** Options of {@linkcode Client.resume}. */
@@ -65,7 +72,7 @@ export interface ResumeOptions extends CallOptions {
   /** The conversation to go on with; either this or `history`. */
   id?: string | undefined;
   /** The transcript to go on with, when it is not in the store. */
-  history?: readonly Message[] | undefined;
+  history?: readonly MessageInput[] | undefined;
   /** The answer to the open request. @default none: an interrupted run goes on */
   answer?: Answer | undefined;
   /** The request as the caller knows it; the one in the transcript counts, so this is not read. */
@@ -74,6 +81,12 @@ export interface ResumeOptions extends CallOptions {
   onText?: ((delta: string) => void) | undefined;
 }
 
+/** Options of {@linkcode Client.resumeStream}: the stream brings what `onText` would get. */
+export type ResumeStreamOptions = Omit<ResumeOptions, "onText">;
+
+/** Options of {@linkcode Conversation.send}. */
+export type SendOptions = Pick<AskOptions, "signal" | "onText">;
+
 /** Options of {@linkcode Conversation.resume}. */
 export type ConversationResumeOptions = Pick<ResumeOptions, "answer" | "signal" | "onText">;
 
@@ -81,8 +94,9 @@ export type ConversationResumeOptions = Pick<ResumeOptions, "answer" | "signal" 
 interface Call extends CallOptions {
   store: ConversationStore;
   id?: string | undefined;
-  history?: readonly Message[] | undefined;
+  history?: readonly MessageInput[] | undefined;
   answer?: Answer | undefined;
+  onText?: ((delta: string) => void) | undefined;
 }
 
 /**
@@ -125,8 +139,7 @@ export class Client {
     if ("id" in options && options.id !== undefined) {
       throw new TypeError("run() remembers nothing: use ask() with an id");
     }
-    const call = { ...options, store: this.#store };
-    return await this.#result(userTurn(prompt), call, options);
+    return await this.#result(userTurn(prompt), { ...options, store: this.#store });
   }
 
   /**
@@ -139,8 +152,7 @@ export class Client {
    */
   async ask(prompt: Prompt, options: AskOptions = {}): Promise<RunResult> {
     checkObject("options", options);
-    const call = { ...options, store: this.#store };
-    return await this.#result(userTurn(prompt), call, options);
+    return await this.#result(userTurn(prompt), { ...options, store: this.#store });
   }
 
   /**
@@ -163,12 +175,11 @@ export class Client {
    * @throws {ToolnexusError} as {@linkcode Client.ask} does
    */
   async resume(options: ResumeOptions): Promise<RunResult> {
-    const { onText, ...call } = checkedResume(options);
-    return await this.#result(undefined, { ...call, store: this.#store }, { onText });
+    return await this.#result(undefined, { ...checkedResume(options), store: this.#store });
   }
 
   /** The same as {@linkcode Client.resume}, event by event. */
-  resumeStream(options: ResumeOptions): RunStream {
+  resumeStream(options: ResumeStreamOptions): RunStream {
     const call = { ...checkedResume(options), store: this.#store };
     return new RunStream(this.#execution(undefined, call));
   }
@@ -190,7 +201,7 @@ export class Client {
     checkObject("options", options);
     const { history, ...rest } = options;
     return new Conversation(history ?? [], {
-      send: (turn, call, onText) => this.#result(turn, { ...rest, ...call }, { onText }),
+      send: (turn, call) => this.#result(turn, { ...rest, ...call }),
       stream: (turn, call) => new RunStream(this.#execution(turn, { ...rest, ...call })),
     });
   }
@@ -207,8 +218,7 @@ export class Client {
 
   async #result(
     turn: Message[] | undefined,
-    call: Call,
-    { onText }: { onText?: ((delta: string) => void) | undefined },
+    { onText, ...call }: Call,
   ): Promise<RunResult> {
     checkFunction("onText", onText);
     const execution = this.#execution(turn, call);
@@ -283,11 +293,7 @@ function checkedResume(options: ResumeOptions): ResumeOptions {
 
 /** What a {@linkcode Conversation} needs of its client. */
 interface ConversationRuns {
-  send(
-    turn: Message[] | undefined,
-    call: Call,
-    onText?: (delta: string) => void,
-  ): Promise<RunResult>;
+  send(turn: Message[] | undefined, call: Call): Promise<RunResult>;
   stream(turn: Message[] | undefined, call: Call): RunStream;
 }
 
@@ -311,7 +317,7 @@ export class Conversation {
   };
 
   /** @internal Use `client.conversation()`. */
-  constructor(history: readonly Message[], runs: ConversationRuns) {
+  constructor(history: readonly MessageInput[], runs: ConversationRuns) {
     this.#runs = runs;
     this.#messages = copyMessages(history);
   }
@@ -322,16 +328,12 @@ export class Conversation {
   }
 
   /** Asks, and goes on from here. Errors are those of {@linkcode Client.ask}. */
-  async send(
-    prompt: Prompt,
-    options: { signal?: AbortSignal | undefined; onText?: ((delta: string) => void) | undefined } =
-      {},
-  ): Promise<RunResult> {
-    return await this.#runs.send(userTurn(prompt), this.#call(options), options.onText);
+  async send(prompt: Prompt, options: SendOptions = {}): Promise<RunResult> {
+    return await this.#runs.send(userTurn(prompt), this.#call(options));
   }
 
   /** The same as {@linkcode Conversation.send}, event by event. */
-  stream(prompt: Prompt, options: { signal?: AbortSignal | undefined } = {}): RunStream {
+  stream(prompt: Prompt, options: Omit<SendOptions, "onText"> = {}): RunStream {
     return this.#runs.stream(userTurn(prompt), this.#call(options));
   }
 
@@ -340,19 +342,18 @@ export class Conversation {
    * for, or from where the run was interrupted.
    */
   async resume(options: ConversationResumeOptions = {}): Promise<RunResult> {
-    const { onText, ...call } = this.#resumed(options);
-    return await this.#runs.send(undefined, call, onText);
+    return await this.#runs.send(undefined, this.#resumed(options));
   }
 
   /** The same as {@linkcode Conversation.resume}, event by event. */
-  resumeStream(options: ConversationResumeOptions = {}): RunStream {
+  resumeStream(options: Omit<ConversationResumeOptions, "onText"> = {}): RunStream {
     return this.#runs.stream(undefined, this.#resumed(options));
   }
 
-  #resumed(options: ConversationResumeOptions): Call & ConversationResumeOptions {
+  #resumed(options: ConversationResumeOptions): Call {
     const call = this.#call(options);
-    const { answer, onText } = checkedResume({ ...options, id: this.#id });
-    return { ...call, answer, onText };
+    const { answer } = checkedResume({ ...options, id: this.#id });
+    return { ...call, answer };
   }
 
   /** Forgets what was said. */
@@ -360,10 +361,12 @@ export class Conversation {
     this.#messages = [];
   }
 
-  #call(options: { signal?: AbortSignal | undefined }): Call {
+  #call(options: SendOptions): Call {
     checkObject("options", options);
-    const { signal } = options;
-    return { store: this.#store, id: this.#id, ...(signal !== undefined && { signal }) };
+    const { signal, onText } = options;
+    // One that is left out must not hide the conversation's own.
+    const ending = signal === undefined ? {} : { signal };
+    return { store: this.#store, id: this.#id, onText, ...ending };
   }
 }
 

@@ -116,21 +116,32 @@ export class RunAbortedError extends ToolnexusError {
   }
 }
 
-/** A hook threw; `cause` is what it threw. */
+/**
+ * A hook threw, or another function of the host's: `onText`, `onError`, `waitFor`, `bodyTransform`, a
+ * source's `prompt`. `cause` is what it threw.
+ */
 export class HookError extends ToolnexusError {
+  /** What threw, such as `beforeLLM`. */
+  readonly hook: string;
+
   /** Creates the error. */
   constructor(hook: string, cause: unknown) {
     super("hook_failed", `hook ${hook} failed: ${reasonOf(cause)}`, { cause });
     this.name = "HookError";
+    this.hook = hook;
   }
 }
 
 /** A tool or hook asked the very conversation that is waiting for it. */
 export class ConversationBusyError extends ToolnexusError {
+  /** The conversation. */
+  readonly id: string;
+
   /** Creates the error. */
   constructor(id: string) {
     super("conversation_busy", `conversation ${quote(id)} is waiting for the caller of this ask`);
     this.name = "ConversationBusyError";
+    this.id = id;
   }
 }
 

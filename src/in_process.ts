@@ -41,7 +41,7 @@ export interface InProcessResponse {
   /** The calls that the model makes. */
   toolCalls?: readonly InProcessToolCall[] | undefined;
   /** Tokens of this call. @default no tokens */
-  usage?: Partial<Usage> | undefined;
+  usage?: Partial<Omit<Usage, "cacheCreationTokens">> | undefined;
 }
 
 /** What {@linkcode createInProcessClient} takes: the options of a client without an endpoint. */

@@ -42,7 +42,7 @@ export async function loop(run: Run): Promise<void> {
       await runRound(run, run.round);
     } else {
       run.add(message);
-      if (!isPaused) run.status = "done";
+      run.isDone = !isPaused;
       await show?.([{ type: "usage", usage }]);
       if (!isPaused) return;
     }

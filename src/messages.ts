@@ -5,7 +5,7 @@
  */
 
 import { quote } from "./errors.ts";
-import type { Message } from "./types.ts";
+import type { Message, MessageInput } from "./types.ts";
 
 /** The largest conversation id, in UTF-8 bytes. */
 const MAX_ID_BYTES = 1024;
@@ -36,7 +36,7 @@ export function checkConversationId(id: unknown): asserts id is string {
  * @throws {TypeError} if a message is no object, or holds what JSON cannot: a BigInt, a function, a
  * cycle, a hole, a class instance, NaN. The error names the place.
  */
-export function copyMessages(messages: readonly Message[], start: number = 0): Message[] {
+export function copyMessages(messages: readonly MessageInput[], start: number = 0): Message[] {
   if (!Array.isArray(messages)) {
     throw new TypeError(`messages must be an array: ${quote(messages)}`);
   }
@@ -68,8 +68,15 @@ export function decodeMessage(text: string): Message {
   } catch (cause) {
     throw new TypeError(`message is not JSON: ${quote(text)}`, { cause });
   }
-  if (!isPlainObject(value)) throw new TypeError(`message must be an object: ${quote(value)}`);
-  return value as Message;
+  if (!isMessage(value)) {
+    throw new TypeError(`message must be an object with a role: ${quote(value)}`);
+  }
+  return value;
+}
+
+/** Whether a value is a message, as far as every message has to be: a plain object with a role. */
+export function isMessage(value: unknown): value is Message {
+  return isPlainObject(value) && typeof value.role === "string";
 }
 
 /**
@@ -132,13 +139,9 @@ export function cloneJson<Type>(value: Type): Type {
 }
 
 function copyMessage(message: unknown, index: number): Message {
-  if (isPlainObject(message) && typeof message.role !== "string") {
-    throw new TypeError(`messages[${index}] must have a role: ${quote(message)}`);
-  }
-  if (!isPlainObject(message)) {
-    throw new TypeError(`messages[${index}] must be a plain object: ${quote(message)}`);
-  }
-  return copyJson(message, `messages[${index}]`) as Message;
+  if (isMessage(message)) return copyJson(message, `messages[${index}]`);
+  const lack = isPlainObject(message) ? "have a role" : "be a plain object";
+  throw new TypeError(`messages[${index}] must ${lack}: ${quote(message)}`);
 }
 
 /** What {@linkcode copyValue} throws inside: the path is put together on the way out. */

@@ -60,7 +60,8 @@ export class Run {
   /** The tools that the last request declared: a hook can have given others. */
   declared: Toolkit;
   round: Round | undefined;
-  status: RunResult["status"];
+  /** Whether the model has given its answer. */
+  isDone: boolean;
   pending: PendingRequest | undefined;
   limit: RunResult["limit"];
   /** Whether there is more than the prompt: an answer, a closed round, a part of an answer. */
@@ -80,11 +81,11 @@ export class Run {
   constructor(context: RunContext, beginning: Beginning) {
     this.context = context;
     this.#beginning = beginning;
-    const { history, prompt, round, status = "incomplete", pending, text = "" } = beginning;
+    const { history, prompt, round, status, pending, text = "" } = beginning;
     this.messages = [...history, ...prompt];
     this.declared = context.toolkit;
     this.round = round;
-    this.status = status;
+    this.isDone = status === "done";
     this.pending = pending;
     this.text = text;
   }
@@ -133,7 +134,6 @@ export class Run {
   closeRound(round: Round): void {
     const { messages, toolCalls, pending } = closedRound(round);
     this.pending = pending;
-    if (pending !== undefined) this.status = "pending";
     this.toolCalls.push(...toolCalls);
     this.add(...messages);
     this.round = undefined;
@@ -163,8 +163,9 @@ export class Run {
       usage: this.usage,
       model: this.context.settings.model,
       finishReason: this.finishReason,
-      status: this.status,
-      ...(this.pending !== undefined && { pending: this.pending }),
+      ...(this.pending !== undefined
+        ? { status: "pending", pending: this.pending }
+        : { status: this.isDone ? "done" : "incomplete" }),
       ...(this.limit !== undefined && { limit: this.limit }),
       ...(repaired !== undefined && { repaired }),
     };

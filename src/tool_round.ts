@@ -76,7 +76,7 @@ async function runCall(run: RunContext, round: Round, index: number): Promise<Ca
   run.settings.emit({
     event: "tool",
     tool: name,
-    source: tool?.source ?? "unknown",
+    source: tool === undefined ? "unknown" : tool.source ?? "custom",
     isError: outcome.result.isError && !isPending,
     ms: performance.now() - started,
     ...(isPending && { pending: true }),

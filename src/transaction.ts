@@ -7,7 +7,7 @@
 
 import { ConversationConflictError, quote, StoreError, type ToolnexusError } from "./errors.ts";
 import { objectOf } from "./json.ts";
-import { equalJson, equalMessages, isPlainObject } from "./messages.ts";
+import { equalJson, equalMessages, isMessage } from "./messages.ts";
 import { abortable, sleep } from "./scope.ts";
 import { balanceTranscript, INTERRUPTED, NOT_EXECUTED } from "./transcript/balance.ts";
 import { hasOnlyResults, lastTurn, withoutRequests } from "./transcript/last_turn.ts";
@@ -181,8 +181,7 @@ export class Transaction {
 }
 
 function isTranscript(value: unknown): value is readonly Message[] {
-  return Array.isArray(value) &&
-    value.every((message) => isPlainObject(message) && typeof message.role === "string");
+  return Array.isArray(value) && value.every(isMessage);
 }
 
 /** A store that tells its failures in this client's terms is not told again. */

@@ -16,7 +16,7 @@ import { Toolkit, toolkitOf } from "./tools/toolkit.ts";
 import { closedTranscript } from "./transaction.ts";
 import { argumentsText } from "./transcript/read.ts";
 import { leadingSystem } from "./transcript/system.ts";
-import type { JsonSchema, Message, Tool, Usage } from "./types.ts";
+import type { JsonSchema, MessageInput, Tool, Usage } from "./types.ts";
 
 /** Whether the model may or must call a tool, or the one that it must call. */
 export type ToolChoice =
@@ -41,7 +41,7 @@ export interface ToolDeclaration {
 /** What {@linkcode Client.translate} takes. */
 export interface TranslateRequest extends Pick<CallOptions, "signal"> {
   /** The transcript, in the OpenAI shape. A leading system message is taken for the system prompt. */
-  messages: readonly Message[];
+  messages: readonly MessageInput[];
   /** Tools that the model may call; they are declared and never run. @default no tools */
   toolkit?: Toolkit | readonly Tool[] | undefined;
   /** More tools, declared in the OpenAI shape; before those of the toolkit's by name. @default [] */

@@ -24,6 +24,17 @@ export interface Message {
   [key: string]: unknown;
 }
 
+/**
+ * A message as a caller may give it: a {@linkcode Message}, or the type of another library for the
+ * same JSON.
+ */
+export interface MessageInput {
+  /** Who speaks. */
+  readonly role: string;
+  /** The content in the provider's shape. */
+  readonly content?: unknown;
+}
+
 /** Tokens counted by the provider, added up over the requests of a run. */
 export interface Usage {
   /** Input tokens; without cache reads where the provider reports those apart (Anthropic). */
@@ -143,8 +154,21 @@ export interface RepairReport {
   droppedResults: string[];
 }
 
-/** The outcome of a run. */
-export interface RunResult {
+/** The outcome of a run: {@linkcode RunOutcome}, and whether it waits for a human. */
+export type RunResult = RunOutcome & RunStatus;
+
+/** How a run stands when it is over. */
+export type RunStatus =
+  /**
+   * `done`: the model gave its answer. `incomplete`: a limit stopped the run (see `limit`), or the run
+   * failed and this is what it had.
+   */
+  | { status: "done" | "incomplete"; pending?: undefined }
+  /** A tool waits for a human: this is its request. */
+  | { status: "pending"; pending: PendingRequest };
+
+/** What a run has come to, however it stands. */
+export interface RunOutcome {
   /** The text of the last answer, with what was said before the model paused. */
   text: string;
   /** The whole transcript: history, prompt, tool rounds, answer. */
@@ -161,13 +185,6 @@ export interface RunResult {
   model: string;
   /** Why the model stopped, as the provider named it; `unknown` where it gave no reason. */
   finishReason: string;
-  /**
-   * `done`: the model gave its answer. `pending`: a tool waits for a human, see `pending`.
-   * `incomplete`: a limit stopped the run (see `limit`), or the run failed and this is what it had.
-   */
-  status: "done" | "pending" | "incomplete";
-  /** The request of the suspended tool, when `status` is `pending`. */
-  pending?: PendingRequest | undefined;
   /** The limit that stopped the run. */
   limit?: "maxTurns" | undefined;
   /** What had to be mended in the history, when anything had to be. */

@@ -253,3 +253,22 @@ Deno.test("the client tells which store it uses, and keeps one of its own otherw
   own.save("a", [{ role: "user", content: "hi" }, { role: "assistant", content: "hello" }]);
   assertEquals((await seeded.ask("more", { id: "a" })).messages.length, 4);
 });
+
+Deno.test("types: a history and a prompt may be of another library's types", async () => {
+  interface ChatMessage {
+    role: "user" | "assistant";
+    content: string;
+  }
+  interface TextPart {
+    type: "text";
+    text: string;
+  }
+  const history: ChatMessage[] = [{ role: "user", content: "Hi" }, {
+    role: "assistant",
+    content: "",
+  }];
+  const prompt: TextPart[] = [{ type: "text", text: "Well?" }];
+  await using server = stubLlm(["ok"]);
+  const { messages } = await clientOf(server).run(prompt, { history });
+  assertEquals(messages.slice(0, 3), [...history, { role: "user", content: prompt }]);
+});

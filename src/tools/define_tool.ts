@@ -4,6 +4,7 @@
  * @module
  */
 
+import { optionalTime } from "../checks.ts";
 import { quote, reasonOf } from "../errors.ts";
 import { isJsonObject } from "../json.ts";
 import { isPlainObject } from "../messages.ts";
@@ -105,9 +106,7 @@ export function defineTool<const Schema extends JsonSchema | StandardJsonSchema 
     throw new TypeError(`needsApproval of tool ${name} must be a boolean or a function: ${given}`);
   }
   if (typeof run !== "function") throw new TypeError(`run of tool ${name} must be a function`);
-  if (timeoutMs !== undefined && !(timeoutMs > 0)) {
-    throw new RangeError(`timeoutMs of tool ${name} must be above 0: ${quote(timeoutMs)}`);
-  }
+  optionalTime(`timeoutMs of tool ${name}`, timeoutMs);
   const standard = isStandardSchema(inputSchema) ? inputSchema : undefined;
   const json = standard !== undefined ? jsonSchemaOf(standard, name) : inputSchema ?? NO_ARGUMENTS;
   return {
@@ -137,7 +136,7 @@ export function defineTool<const Schema extends JsonSchema | StandardJsonSchema 
         }
         return resultOf(await run(typed, context));
       } catch (error) {
-        return { output: reasonOf(error) || `${name} failed`, isError: true };
+        return failureOf(name, error);
       }
     },
   };
@@ -154,6 +153,11 @@ export function resultOf(value: unknown): ToolResult {
     return { output, isError, ...(isPlainObject(metadata) && { metadata: { ...metadata } }) };
   }
   return { output: JSON.stringify(value) ?? "", isError: false };
+}
+
+/** What a tool has thrown as a result. */
+export function failureOf(name: string, error: unknown): ToolResult {
+  return { output: reasonOf(error) || `${name} failed`, isError: true };
 }
 
 /** The context of a tool that is called outside a run. */

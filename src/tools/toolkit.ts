@@ -14,18 +14,18 @@ import {
   toGemini,
   toOpenAI,
 } from "./declarations.ts";
-import { loneContext, resultOf } from "./define_tool.ts";
+import { failureOf, loneContext, resultOf } from "./define_tool.ts";
 
 /** Something that brings tools: an MCP connection, a folder of skills, your own. */
 export interface ToolSourceProvider {
   /** The tools it has. */
   tools(): readonly Tool[];
   /** What it adds to the system prompt. */
-  prompt?(): string;
+  prompt?: (() => string) | undefined;
   /** How its parts are, by name. */
-  status?(): Record<string, string>;
+  status?: (() => Record<string, string>) | undefined;
   /** Releases what it holds. */
-  close?(): Awaitable<void>;
+  close?: (() => Awaitable<void>) | undefined;
 }
 
 /** What {@linkcode createToolkit} takes. */
@@ -96,7 +96,7 @@ export class Toolkit implements AsyncDisposable {
     try {
       return resultOf(await tool.execute(args, context));
     } catch (error) {
-      return { output: reasonOf(error) || `${name} failed`, isError: true };
+      return failureOf(name, error);
     }
   }
 
