@@ -270,5 +270,5 @@ Deno.test("types: a history and a prompt may be of another library's types", asy
   const prompt: TextPart[] = [{ type: "text", text: "Well?" }];
   await using server = stubLlm(["ok"]);
   const { messages } = await clientOf(server).run(prompt, { history });
-  assertEquals(messages.slice(0, 3), [...history, { role: "user", content: prompt }]);
+  assertEquals(lines(messages), ["user: Hi", "assistant: Yes?", "user: Well?", "assistant: ok"]);
 });
