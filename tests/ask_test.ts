@@ -263,10 +263,10 @@ Deno.test("types: a history and a prompt may be of another library's types", asy
     type: "text";
     text: string;
   }
-  const history: ChatMessage[] = [{ role: "user", content: "Hi" }, {
-    role: "assistant",
-    content: "",
-  }];
+  const history: ChatMessage[] = [
+    { role: "user", content: "Hi" },
+    { role: "assistant", content: "Yes?" },
+  ];
   const prompt: TextPart[] = [{ type: "text", text: "Well?" }];
   await using server = stubLlm(["ok"]);
   const { messages } = await clientOf(server).run(prompt, { history });
