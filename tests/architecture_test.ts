@@ -4,14 +4,16 @@ import { fromFileUrl, join, relative, toFileUrl } from "@std/path";
 
 const root = fromFileUrl(new URL("..", import.meta.url));
 
-/** From the innermost to the outermost; files that no pattern names may stand anywhere between. */
+/** The core, from the innermost to the outermost. */
 const layers: readonly RegExp[] = [
   /^src\/(types|errors)\.ts$/,
-  /^src\/(messages|metrics|pending|retry|schema|sse)\.ts$/,
+  /^src\/(async_hooks|checks|environment|json|messages|pending|scope|secrets)\.ts$/,
+  /^src\/(hooks|memory_store|metrics|run_scope|tracer|usage)\.ts$/,
   /^src\/(wire|tools|transcript)\//,
-  /^src\/loop\.ts$/,
-  /^src\/conversation\.ts$/,
-  /^src\/client\.ts$/,
+  /^src\/(compactor|endpoint|options|queue|round|run|tracing|transaction|trim_turns)\.ts$/,
+  /^src\/(beginning|loop|tool_round)\.ts$/,
+  /^src\/(execution|run_stream|translate)\.ts$/,
+  /^src\/(client|in_process)\.ts$/,
   /^mod\.ts$/,
 ];
 
@@ -50,6 +52,14 @@ Deno.test("mod.ts type-checks where there are web APIs alone", async () => {
   } finally {
     await Deno.remove(config);
   }
+});
+
+Deno.test("each file of the core stands in one layer", async () => {
+  const core = (await sourceFiles()).filter((file) =>
+    /^(src\/|mod\.ts)/.test(file) && !isAddOn(file)
+  );
+  const layersOf = (file: string) => layers.filter((layer) => layer.test(file)).length;
+  assertEquals(core.filter((file) => layersOf(file) !== 1), []);
 });
 
 Deno.test("imports run one way, from the client down to the types", async () => {
