@@ -13,8 +13,12 @@ export class Secrets {
   /** The longest first: one secret may be a part of another. */
   #sorted: readonly string[] = [];
 
-  /** Takes note of a value, in the forms in which it may come back: as it is, in JSON, in a URL. */
-  add(value: string | null | undefined): void {
+  /**
+   * Takes note of a value, in the forms in which it may come back: as it is, in JSON, in a URL; without
+   * the white space around it, which is not sent.
+   */
+  add(given: string | null | undefined): void {
+    const value = given?.trim();
     if (!value || value.length < MIN_SECRET_LENGTH) return;
     const json = JSON.stringify(value).slice(1, -1);
     // Some servers escape the slash, as JSON allows.

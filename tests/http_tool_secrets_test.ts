@@ -22,6 +22,32 @@ Deno.test("${NAME} in a header is read at the call, and never shown", async () =
   );
 });
 
+Deno.test("a secret that a server escaped is not shown by reading its JSON", async () => {
+  const token = "sk/live+abc123";
+  await using server = new Server((request) => {
+    const units = Array.from(request.headers.get("x-token") ?? "", (unit) => unit.charCodeAt(0));
+    const escaped = units.map((code) => `\\u${code.toString(16).padStart(4, "0")}`).join("");
+    return new Response(`{ "sent": "${escaped}", "path": "\\/a" }`);
+  });
+  const headers = { "x-token": token };
+  const { output } = await toolOf({ url: server.url, headers, resultMode: "json" }).execute({});
+  assertEquals(server.seen[0]?.headers.get("x-token"), token);
+  assertEquals(output, '{"sent":"[redacted]","path":"/a"}');
+});
+
+Deno.test("a secret that ends in a line break, as mounted ones do, is sent and hidden without it", async () => {
+  await using server = new Server((request) => Response.json(Object.fromEntries(request.headers)));
+  using _token = variable("TOOLNEXUS_HTTP_TOKEN", "s3cr3t-token\n");
+  const headers = {
+    authorization: "Token ${TOOLNEXUS_HTTP_TOKEN}, v=1",
+    "x-api-key": "k-123456\n",
+  };
+  const { output } = await toolOf({ url: server.url, headers }).execute({});
+  assertEquals(server.seen[0]?.headers.get("authorization"), "Token s3cr3t-token, v=1");
+  assertEquals(server.seen[0]?.headers.get("x-api-key"), "k-123456");
+  assert(!/s3cr3t|k-123/.test(output), output);
+});
+
 Deno.test("a secret across the cut is not shown in part", async () => {
   await using server = new Server((request) =>
     new Response("x".repeat(95) + request.headers.get("x-id") + "y".repeat(500))

@@ -85,6 +85,21 @@ Deno.test("the body can be a form, or one argument as it is, also of a DELETE", 
   assertMatch(server.seen[0]?.headers.get("content-type") ?? "", /^application\/x-www-form-url/);
 });
 
+Deno.test("a raw body that is no string is JSON", async () => {
+  await using server = new Server();
+  const tool = toolOf({ method: "POST", url: server.url, body: "raw" });
+  for (const body of [[{ a: 1 }], [1, 2], { a: [1] }, 7, null]) await tool.execute({ body });
+  assertEquals(server.seen.map(({ body }) => body), [
+    '[{"a":1}]',
+    "[1,2]",
+    '{"a":[1]}',
+    "7",
+    "null",
+  ]);
+  const types = new Set(server.seen.map(({ headers }) => headers.get("content-type")));
+  assertEquals([...types], ["application/json"]);
+});
+
 Deno.test("request() makes the parts of the request itself", async () => {
   await using server = new Server();
   const tool = toolOf({
@@ -104,6 +119,38 @@ Deno.test("request() makes the parts of the request itself", async () => {
   assertEquals(body, '{"query":"{ me }","variables":{"id":7}}');
   assertEquals(headers.get("content-type"), "application/graphql+json");
   assertEquals([headers.get("x-own"), headers.get("x-fixed")], ["1", "ours"]);
+});
+
+Deno.test("request() can encode the URL itself, and still not leave a segment", async () => {
+  await using server = new Server();
+  const tool = toolOf({
+    url: `${server.url}/a/{list}/b`,
+    request: ({ list, query }) => ({
+      path: { list },
+      query: [["q", String(query)]],
+      isEncoded: true,
+    }),
+  });
+  await tool.execute({ list: ";x=1%2C5,2;y=é", query: "a|b,%26c" });
+  await tool.execute({ list: "../x?y#z\\", query: "a&b#c" });
+  assertEquals(server.paths, [
+    "GET /a/;x=1%2C5,2;y=%C3%A9/b?q=a%7Cb,%26c",
+    "GET /a/..%2Fx%3Fy%23z%5C/b?q=a%26b%23c",
+  ]);
+  for (const list of ["..", "%2e%2E"]) {
+    const { output } = await tool.execute({ list, query: "" });
+    assertEquals(output, "argument list must not lead to another path");
+  }
+  assertEquals(server.seen.length, 2);
+});
+
+Deno.test("cookies of a call are sent beside those of the definition", async () => {
+  await using server = new Server();
+  const request = () => ({ headers: { Cookie: "page=2" } });
+  await toolOf({ url: server.url, headers: { cookie: "session=abc" }, request }).execute({});
+  await toolOf({ url: server.url, request }).execute({});
+  const cookies = server.seen.map(({ headers }) => headers.get("cookie"));
+  assertEquals(cookies, ["session=abc; page=2", "page=2"]);
 });
 
 Deno.test("an argument cannot leave its path segment, whatever it is", async () => {
@@ -321,12 +368,20 @@ Deno.test("a wrong definition is told at once, without header values", () => {
     [{ url: "http://api.test/{id}/{other}" }, TypeError, "url of tool t has {other}"],
     [{ method: "" }, TypeError, 'method must be an HTTP method: ""'],
     [{ method: "GET /x" }, TypeError, "method must be an HTTP method"],
+    [{ method: "trace" }, TypeError, "method TRACE cannot be sent"],
     [{ body: "json" }, TypeError, "body is not allowed with the method GET"],
     [{ method: "POST", body: "xml" }, TypeError, 'body must be "json", "form" or "raw": "xml"'],
     [{ headers: { "a b": "c" } }, TypeError, 'header "a b" has a name or value'],
     [{ headers: { key: "secret\n" + "x" } }, TypeError, 'header "key" has a name or value'],
     [{ headers: { key: 7 } }, TypeError, 'header "key" has a name or value'],
+    [{ query: "id" }, TypeError, 'query must be an array of strings: "id"'],
+    [{ query: [7] }, TypeError, "query must be an array of strings: [7]"],
+    [{ resultMode: "xml" }, TypeError, 'resultMode must be "text", "json" or "status+text": "xml"'],
+    [{ maxResponseBytes: "5" }, TypeError, 'maxResponseBytes must be a number: "5"'],
     [{ maxResponseBytes: 0 }, RangeError, "maxResponseBytes must be above 0: 0"],
+    [{ maxResponseBytes: NaN }, RangeError, "maxResponseBytes must be above 0: NaN"],
+    [{ request: {} }, TypeError, "request must be a function: {}"],
+    [{ fetch: {} }, TypeError, "fetch must be a function: {}"],
     [{ timeoutMs: -1 }, RangeError, "timeoutMs of tool t must be above 0: -1"],
     [{ name: "" }, TypeError, "tool name must be a non-empty string"],
   ];

@@ -21,7 +21,8 @@ const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 /**
  * Puts the values of environment variables in the place of `${NAME}` in header values. The variables
- * are read when it is called, and only those.
+ * are read when it is called, and only those; white space around a value, such as the line break at
+ * the end of a mounted secret, is left out.
  *
  * @throws {TypeError} if a variable is not set or must not be read; the error names it
  *
@@ -51,7 +52,7 @@ export function expandHeaders(
     const value = template.replace(VARIABLE, (_, variable: string) => {
       const secret = readVariable(variable, `header ${quote(name)} needs an environment variable:`);
       secrets.add(secret);
-      return secret;
+      return secret.trim();
     });
     if (SECRET_NAME.test(name)) secrets.add(value);
     headers[name] = value;

@@ -4,23 +4,26 @@
  * @module
  */
 
+import { checkFunction, checkNumber } from "../checks.ts";
 import { quote, reasonOf } from "../errors.ts";
 import type { JsonSchema, ToolContext, ToolResult } from "../types.ts";
 import { type DefinedTool, defineTool, type ToolDefinition } from "./define_tool.ts";
 import { checkHeaders, expandHeaders } from "./env_headers.ts";
 import { readText, send } from "./http_exchange.ts";
 import type { StandardJsonSchema } from "./standard_schema.ts";
-import { type QueryPairs, textOf, urlTemplate } from "./url_template.ts";
+import { type QueryPairs, urlTemplate, urlText } from "./url_template.ts";
 import { Scope } from "../scope.ts";
 import type { Secrets } from "../secrets.ts";
 
 /** The parts of a request that are made from a call's arguments. */
 export interface HttpRequestParts {
-  /** Values for the placeholders of the URL, by name; they are encoded. @default {} */
+  /** Values for the placeholders of the URL, by name. @default {} */
   path?: Readonly<Record<string, unknown>> | undefined;
-  /** Names and values of the query, not yet encoded; a name may come more than once. @default [] */
+  /** Names and values of the query; a name may come more than once. @default [] */
   query?: QueryPairs | undefined;
-  /** Headers of this call. Those of the definition win. @default {} */
+  /** Whether `path` and `query` are percent-encoded; else they will be. @default false */
+  isEncoded?: boolean | undefined;
+  /** Headers of this call. Those of the definition win; cookies of both are sent. @default {} */
   headers?: Readonly<Record<string, string>> | undefined;
   /** The body. @default no body */
   body?: BodyInit | undefined;
@@ -46,8 +49,8 @@ export interface HttpToolDefinition<Schema> extends Omit<ToolDefinition<Schema>,
   query?: readonly string[] | undefined;
   /**
    * How the arguments that are neither in the URL nor in the query become the body: `json`; `form`
-   * (URL-encoded); or `raw`, the argument `body` as it is. GET, HEAD and DELETE send them as the query
-   * instead, lists as repeated names.
+   * (URL-encoded); or `raw`, the argument `body` alone: a string as it is, anything else as JSON. GET,
+   * HEAD and DELETE send them as the query instead, lists as repeated names.
    *
    * @default "json"; none for GET, HEAD and DELETE
    */
@@ -75,6 +78,8 @@ export interface HttpToolDefinition<Schema> extends Omit<ToolDefinition<Schema>,
 
 /** A method as HTTP allows it (RFC 9110, section 5.6.2). */
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Z-]+$/;
+/** What `fetch` refuses to send (Fetch standard, forbidden method). */
+const FORBIDDEN = ["CONNECT", "TRACE", "TRACK"];
 const BODILESS = ["GET", "HEAD"];
 const IN_QUERY = [...BODILESS, "DELETE"];
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -116,12 +121,10 @@ export function httpTool<const Schema extends JsonSchema | StandardJsonSchema = 
   definition: HttpToolDefinition<Schema>,
 ): DefinedTool {
   const { headers, request, fetch, maxResponseBytes = DEFAULT_RESPONSE_BYTES } = definition;
-  const method = methodOf(definition);
+  const method = methodOf(definition.method);
   const template = urlTemplate(definition.url);
   checkHeaders(headers);
-  if (!(maxResponseBytes > 0)) {
-    throw new RangeError(`maxResponseBytes must be above 0: ${quote(maxResponseBytes)}`);
-  }
+  checkOptions(definition, method);
   const { query, body = IN_QUERY.includes(method) ? undefined : "json" } = definition;
   const partsOf = request ??
     ((args) => partsByRule(args, { method, query, body }, template.names));
@@ -140,12 +143,17 @@ export function httpTool<const Schema extends JsonSchema | StandardJsonSchema = 
     scope.limit(timeoutMs, () => new Error(`timed out after ${timeoutMs} ms`));
     const { headers: fixed, secrets } = expandHeaders(headers);
     try {
-      const { path = {}, query = [], headers: own = {}, body } = partsOf(args);
+      const { path = {}, query = [], isEncoded, headers: own = {}, body } = partsOf(args);
       checkHeaders({ ...own, ...fixed });
       const sent = new Headers({ ...own });
-      for (const [name, value] of Object.entries(fixed)) sent.set(name, value);
+      for (const [name, value] of Object.entries(fixed)) {
+        // Cookies stand side by side; of any other header there is one.
+        const cookies = /^cookie$/i.test(name) ? sent.get(name) : null;
+        sent.set(name, cookies === null ? value : `${value}; ${cookies}`);
+      }
       const init = { method, headers: sent, ...(body !== undefined && { body }) };
-      const response = await send(template.fill(path, query), init, scope.signal, fetch);
+      const url = template.fill(path, query, isEncoded);
+      const response = await send(url, init, scope.signal, fetch);
       return await resultOf(response, definition.resultMode, maxResponseBytes, secrets);
     } catch (error) {
       throw scope.signal.aborted ? scope.signal.reason : new Error(secrets.redact(reasonOf(error)));
@@ -155,18 +163,39 @@ export function httpTool<const Schema extends JsonSchema | StandardJsonSchema = 
 
 type Rules = Pick<HttpToolDefinition<unknown>, "method" | "query" | "body">;
 
-function methodOf({ method, body }: Rules): string {
+function methodOf(method: unknown): string {
   const upper = String(method).toUpperCase();
   if (typeof method !== "string" || !METHOD.test(upper)) {
     throw new TypeError(`method must be an HTTP method: ${quote(method)}`);
   }
+  if (FORBIDDEN.includes(upper)) throw new TypeError(`method ${upper} cannot be sent`);
+  return upper;
+}
+
+type Options = Omit<HttpToolDefinition<unknown>, "inputSchema" | "needsApproval">;
+
+function checkOptions(options: Options, method: string): void {
+  const { query = [], body, request, resultMode, maxResponseBytes = 1, fetch } = options;
+  if (!Array.isArray(query) || query.some((name) => typeof name !== "string")) {
+    throw new TypeError(`query must be an array of strings: ${quote(query)}`);
+  }
   if (body !== undefined && !["json", "form", "raw"].includes(body)) {
     throw new TypeError(`body must be "json", "form" or "raw": ${quote(body)}`);
   }
-  if (body !== undefined && BODILESS.includes(upper)) {
-    throw new TypeError(`body is not allowed with the method ${upper}`);
+  if (body !== undefined && BODILESS.includes(method)) {
+    throw new TypeError(`body is not allowed with the method ${method}`);
   }
-  return upper;
+  if (resultMode !== undefined && !["text", "json", "status+text"].includes(resultMode)) {
+    throw new TypeError(
+      `resultMode must be "text", "json" or "status+text": ${quote(resultMode)}`,
+    );
+  }
+  checkNumber("maxResponseBytes", maxResponseBytes);
+  if (!(maxResponseBytes > 0)) {
+    throw new RangeError(`maxResponseBytes must be above 0: ${maxResponseBytes}`);
+  }
+  checkFunction("request", request);
+  checkFunction("fetch", fetch);
 }
 
 /** An argument that the model is never told of would be missing in every call. */
@@ -203,15 +232,16 @@ function encodeBody(
 ): HttpRequestParts {
   if (body === "form") return { body: new URLSearchParams(pairsOf(entries)) };
   const args = Object.fromEntries(entries);
-  if (body === "raw") return args.body === undefined ? {} : { body: textOf(args.body) };
-  return { headers: { "content-type": "application/json" }, body: JSON.stringify(args) };
+  const value = body === "raw" ? args.body : args;
+  if (value === undefined || body === "raw" && typeof value === "string") return { body: value };
+  return { headers: { "content-type": "application/json" }, body: JSON.stringify(value) };
 }
 
 function pairsOf(entries: readonly [string, unknown][]): [string, string][] {
   return entries.flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value])
       .filter((each) => each !== undefined && each !== null)
-      .map((each): [string, string] => [name, textOf(each)])
+      .map((each): [string, string] => [name, urlText(each)])
   );
 }
 
@@ -223,7 +253,8 @@ async function resultOf(
 ): Promise<ToolResult> {
   const { status, ok } = response;
   const text = await readText(response, maxBytes, secrets);
-  return { output: outputOf(), isError: !ok, metadata: { status } };
+  // Again: what JSON had escaped may be a secret now.
+  return { output: secrets.redact(outputOf()), isError: !ok, metadata: { status } };
 
   function outputOf(): string {
     if (!ok) return `HTTP ${status}: ${text}`;
