@@ -213,12 +213,17 @@ async function sampleFiles(
 ): Promise<string[] | undefined> {
   if (limit < 0) return undefined;
   if (folder === undefined) {
-    return skill.resources?.length ? skill.resources.slice(0, limit) : undefined;
+    const resources = skill.resources?.filter(isHarmless) ?? [];
+    return resources.length > 0 ? resources.slice(0, limit) : undefined;
   }
   const { files } = await listFiles(folder);
-  // The name of a file must not be able to end the list.
-  return files.filter((file) => !/(^|\/)SKILL\.md$|[\r\n]/.test(file)).sort().slice(0, limit)
-    .map((file) => join(folder, file));
+  return files.filter((file) => !/(^|\/)SKILL\.md$/.test(file)).sort()
+    .map((file) => join(folder, file)).filter(isHarmless).slice(0, limit);
+}
+
+/** The name of a file, or of a folder above it, must not be able to end the list. */
+function isHarmless(path: string): boolean {
+  return !/[<>\r\n]/.test(path);
 }
 
 function skillContent(

@@ -78,8 +78,9 @@ export interface SkillInventory {
 /** Where skills come from and how they are shown. */
 export interface LoadSkillsOptions {
   /**
-   * Folders to search for `SKILL.md` files, 6 levels down and through links, `.git` and `node_modules`
-   * left out; in a folder the shallower skill comes first, then the one earlier in the alphabet.
+   * Folders to search for `SKILL.md` files, 6 levels down and through links, 2,000 folders in all,
+   * `.git` and `node_modules` left out; in a folder the shallower skill comes first, then the one
+   * earlier in the alphabet.
    */
   dirs?: string | URL | readonly (string | URL)[] | undefined;
   /** Skills as data; they come after those of the folders. */

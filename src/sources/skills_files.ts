@@ -17,14 +17,14 @@ const LEFT_OUT: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 export interface FileList {
   /** Paths relative to the folder, with `/`, the shallower first, then by name. */
   files: string[];
-  /** Folders that could not be read, with the reason. */
+  /** Folders that could not be read, or not all of what is below them, with the reason. */
   unreadable: { path: string; reason: string }[];
 }
 
 /**
  * Lists the files below `root`, through links too, each folder once; links in a circle therefore end.
- * `.git` and `node_modules` are left out, and so is whatever lies beyond {@linkcode MAX_DEPTH} levels
- * or {@linkcode MAX_FOLDERS} folders.
+ * `.git` and `node_modules` are left out, and so is whatever lies beyond {@linkcode MAX_DEPTH} levels.
+ * Of more than {@linkcode MAX_FOLDERS} folders the rest is not looked at; then `root` is unreadable.
  */
 export async function listFiles(root: string): Promise<FileList> {
   const found: FileList = { files: [], unreadable: [] };
@@ -34,11 +34,16 @@ export async function listFiles(root: string): Promise<FileList> {
     const below: string[] = [];
     const files: string[] = [];
     for (const folder of level) {
-      if (seen.size >= MAX_FOLDERS) break;
       try {
         const path = join(root, folder);
         const real = await Deno.realPath(path);
         if (seen.has(real)) continue;
+        if (seen.size === MAX_FOLDERS) {
+          const reason = `more than ${MAX_FOLDERS} folders: the rest is not looked at`;
+          found.unreadable.push({ path: root, reason });
+          below.length = 0;
+          break;
+        }
         seen.add(real);
         for await (const entry of Deno.readDir(path)) {
           const relative = folder === "" ? entry.name : `${folder}/${entry.name}`;
