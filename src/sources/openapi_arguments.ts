@@ -6,7 +6,14 @@
 
 import type { HttpRequestParts, JsonSchema } from "../../mod.ts";
 import { entriesOf, isNode, type Node, nodesOf, type SpecDocument } from "./openapi_document.ts";
-import { isReadOnly, MAX_NAME, SchemaWriter, unique } from "./openapi_schema.ts";
+import {
+  both,
+  isReadOnly,
+  MAX_NAME,
+  readSiblings,
+  SchemaWriter,
+  unique,
+} from "./openapi_schema.ts";
 import { formPairs, joined, parameterPairs, textOf } from "./openapi_styles.ts";
 
 /** The arguments of one operation. */
@@ -175,15 +182,13 @@ function bodyOf(document: SpecDocument, requestBody: unknown): Body | undefined 
     return { kind, contentType, isRequired, isFlat: false, arguments: [whole] };
   }
   const encodings = isNode(encoding) ? encoding : {};
-  const properties = Object.entries(shape.properties)
-    .filter(([, schema]) => !isReadOnly(document, schema))
-    .map(([key, schema]): Argument => ({
-      place: "body",
-      key,
-      schema,
-      isRequired: isRequired && shape.required.has(key),
-      spec: isNode(encodings[key]) ? encodings[key] : {},
-    }));
+  const properties = [...shape.properties].map(([key, schema]): Argument => ({
+    place: "body",
+    key,
+    schema,
+    isRequired: isRequired && shape.required.has(key),
+    spec: isNode(encodings[key]) ? encodings[key] : {},
+  }));
   return { kind, contentType, isRequired, isFlat: true, arguments: properties };
 }
 
@@ -197,32 +202,42 @@ function kindOf(type: string): [Body["kind"], string] | undefined {
 }
 
 interface Shape {
-  properties: Record<string, unknown>;
-  required: Set<unknown>;
+  properties: ReadonlyMap<string, unknown>;
+  required: ReadonlySet<unknown>;
 }
 
 /** The properties of an object schema; undefined where a list of properties does not say it all. */
 function shapeOf(document: SpecDocument, schema: unknown): Shape | undefined {
-  const shape: Shape = { properties: {}, required: new Set() };
+  const properties = new Map<string, unknown>();
+  const readOnly = new Set<string>();
+  const required = new Set<unknown>();
   const seen = new Set<unknown>();
-  return add(schema) && Object.keys(shape.properties).length > 0 ? shape : undefined;
+  if (!add(schema) || properties.size === 0) return undefined;
+  for (const name of readOnly) properties.delete(name);
+  return { properties, required };
 
-  function add(schema: unknown): boolean {
-    const { $ref = schema } = isNode(schema) ? schema : {};
+  function add(given: unknown): boolean {
+    const schema = readSiblings(document, given);
+    const { $ref, ...node } = isNode(schema) ? schema : {};
+    const isReference = typeof $ref === "string";
     // Once is enough, and references may lead in circles or double at every step.
-    if (seen.has($ref)) return true;
-    seen.add($ref);
-    const { type = "object", properties, required, allOf, additionalProperties, ...rest } = document
-      .resolve(schema);
+    const key = isReference ? $ref : given;
+    if (seen.has(key)) return true;
+    seen.add(key);
+    if (isReference) return add(document.get($ref));
+    const { type = "object", allOf, anyOf, oneOf, additionalProperties, patternProperties } = node;
     const isObject = type === "object" || Array.isArray(type) && type.includes("object");
-    const alternatives = [...nodesOf(rest.anyOf), ...nodesOf(rest.oneOf)];
-    const areOpen = alternatives.some((each) =>
+    const areOpen = [...nodesOf(anyOf), ...nodesOf(oneOf)].some((each) =>
       Object.keys(each).some((key) => key !== "required")
     );
-    if (!isObject || areOpen || additionalProperties) return false;
+    if (!isObject || areOpen || additionalProperties || patternProperties) return false;
     if (!nodesOf(allOf).every(add)) return false;
-    Object.assign(shape.properties, isNode(properties) ? properties : {});
-    if (Array.isArray(required)) required.forEach((name) => shape.required.add(name));
+    for (const [name, part] of entriesOf(node.properties)) {
+      const known = properties.get(name);
+      properties.set(name, properties.has(name) ? both(known, part) : part);
+      if (isReadOnly(document, part)) readOnly.add(name);
+    }
+    if (Array.isArray(node.required)) node.required.forEach((name) => required.add(name));
     return true;
   }
 }

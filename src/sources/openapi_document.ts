@@ -31,10 +31,13 @@ export function entriesOf(value: unknown): [string, unknown][] {
 /** A document whose references can be followed. It never reads a file or the network. */
 export class SpecDocument {
   readonly root: Node;
+  /** Whether what stands beside a reference in a schema has no meaning, as in OpenAPI 3.0. */
+  readonly ignoresSiblings: boolean;
   readonly #get: (ref: string) => unknown;
 
   private constructor(root: Node, get: (ref: string) => unknown) {
     this.root = root;
+    this.ignoresSiblings = /^3\.0/.test(String(root.openapi));
     this.#get = get;
   }
 
@@ -91,7 +94,8 @@ export class SpecDocument {
 
 function parse(text: string): unknown {
   try {
-    return /^\s*\{/.test(text) ? JSON.parse(text) : parseYaml(text, { schema: "core" });
+    const plain = text.replace(/^\uFEFF/, "");
+    return /^\s*\{/.test(plain) ? JSON.parse(plain) : parseYaml(plain, { schema: "core" });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new TypeError(`spec is neither JSON nor YAML: ${reason}`, { cause });

@@ -7,27 +7,39 @@
 import { type JsonSchema, sanitize } from "../../mod.ts";
 import { entriesOf, isNode, type Node, type SpecDocument } from "./openapi_document.ts";
 
-/** Keywords that hold a schema, a list of schemas, a map of schemas. */
-const SINGLE = new Set([
-  "additionalProperties",
-  "contains",
-  "else",
-  "if",
-  "items",
-  "not",
-  "propertyNames",
-  "then",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-]);
-const LIST = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
-const MAP = new Set(["dependentSchemas", "patternProperties", "properties"]);
+/**
+ * The keywords of JSON Schema 2020-12 by what they hold. What is none of them is left out: words of
+ * OpenAPI say nothing to a model, and some providers refuse them; definitions are found through the
+ * document; a name of a schema would lead references astray.
+ */
+const KEYWORDS = {
+  schema: "additionalProperties contains contentSchema else if items not propertyNames then " +
+    "unevaluatedItems unevaluatedProperties",
+  schemas: "allOf anyOf oneOf prefixItems",
+  map: "dependentSchemas patternProperties properties",
+  string: "contentEncoding contentMediaType description format pattern title",
+  number: "maxContains maxItems maxLength maxProperties maximum minContains minItems minLength " +
+    "minProperties minimum multipleOf",
+  boolean: "deprecated uniqueItems",
+  list: "enum examples required",
+  any: "const default dependentRequired exclusiveMaximum exclusiveMinimum type",
+} as const;
 
-/** What OpenAPI adds to JSON Schema; it says nothing to a model, and some providers refuse it. */
-const FOREIGN = /^(discriminator|example|externalDocs|nullable|readOnly|writeOnly|xml|x-.*)$/;
+const KINDS: ReadonlyMap<string, string> = new Map(
+  Object.entries(KEYWORDS).flatMap(([kind, words]) => words.split(" ").map((word) => [word, kind])),
+);
+
+/** Those that say something of a value without restricting it, as every unknown word does. */
+const ANNOTATIONS = /^(default|deprecated|description|examples|title)$/;
 
 /** More is no schema for a model: a YAML text can double at every line what its anchors stand for. */
 const MAX_PARTS = 20_000;
+
+/** So many characters of a text are a part more. */
+const LONG_TEXT = 100;
+
+/** A schema of no parts that is referred to more than once is put in place if its JSON is shorter. */
+const MAX_IN_PLACE = 500;
 
 /** The longest name of a tool, and of an argument, that all providers accept. */
 export const MAX_NAME = 64;
@@ -51,7 +63,7 @@ export class SchemaWriter {
    */
   constructor(document: SpecDocument, schemas: readonly unknown[]) {
     this.#document = document;
-    schemas.forEach((schema) => this.#count(schema));
+    this.#count(schemas);
   }
 
   /** A schema as JSON Schema. */
@@ -60,19 +72,43 @@ export class SchemaWriter {
     return isNode(written) ? written : {};
   }
 
-  #count(schema: unknown): unknown {
-    if (!isNode(schema)) return schema;
-    if (++this.#parts > MAX_PARTS) throw new TypeError(`schemas have more than ${MAX_PARTS} parts`);
-    const { $ref } = schema;
-    if (typeof $ref === "string") {
-      const count = (this.#counts.get($ref) ?? 0) + 1;
-      this.#counts.set($ref, count);
-      if (count === 1) this.#count(this.#document.get($ref));
+  /** Without recursion, as an object may contain itself. */
+  #count(schemas: readonly unknown[]): void {
+    const left = [...schemas];
+    while (left.length > 0) {
+      const schema = readSiblings(this.#document, left.pop());
+      if (!isNode(schema)) continue;
+      this.#spend(1);
+      if (typeof schema.$ref === "string") {
+        const count = (this.#counts.get(schema.$ref) ?? 0) + 1;
+        this.#counts.set(schema.$ref, count);
+        if (count === 1) {
+          this.#document.resolve(schema); // throws if it leads to itself
+          left.push(this.#document.get(schema.$ref));
+        }
+      }
+      mapParts(schema, (part) => left.push(part), (value) => this.#measure(value));
     }
-    return mapParts(schema, (part) => this.#count(part));
   }
 
-  #write(schema: unknown): unknown {
+  /** Counts what is written as it is. */
+  #measure(value: unknown): void {
+    const left = [value];
+    while (left.length > 0) {
+      const value = left.pop();
+      this.#spend(typeof value === "string" ? 1 + Math.floor(value.length / LONG_TEXT) : 1);
+      if (typeof value !== "object" || value === null) continue;
+      for (const [key, part] of Object.entries(value)) left.push(key, part);
+    }
+  }
+
+  #spend(parts: number): void {
+    this.#parts += parts;
+    if (this.#parts > MAX_PARTS) throw new TypeError(`schemas have more than ${MAX_PARTS} parts`);
+  }
+
+  #write(given: unknown): unknown {
+    const schema = readSiblings(this.#document, given);
     if (typeof schema === "boolean") return schema;
     if (!isNode(schema)) return {};
     const { $ref, nullable, ...beside } = schema;
@@ -86,12 +122,12 @@ export class SchemaWriter {
     return nullable === true ? orNull(merged) : merged;
   }
 
-  /** Small ones are put in place however often they come. */
   #isShared(ref: string, target: unknown): boolean {
     if (!isNode(target) || this.#counts.get(ref) === 1) return false;
+    if (this.#names.has(ref) || target.$ref !== undefined) return true;
     let parts = 0;
     mapParts(target, () => ++parts);
-    return parts > 0 || target.$ref !== undefined;
+    return parts > 0 || JSON.stringify(this.#convert(target)).length > MAX_IN_PLACE;
   }
 
   #define(ref: string, target: unknown): string {
@@ -107,11 +143,6 @@ export class SchemaWriter {
   #convert(schema: Node): Node {
     const node = this.#withoutReadOnly(schema);
     const written: Record<string, unknown> = mapParts(node, (part) => this.#write(part));
-    for (const key of Object.keys(written)) {
-      if (FOREIGN.test(key)) delete written[key];
-    }
-    if (!Array.isArray(written.examples)) delete written.examples;
-    if (!Array.isArray(written.required)) delete written.required;
     if (written.properties !== undefined) written.type ??= "object";
     // Some providers refuse a list that does not say of what.
     if (written.type === "array" && written.prefixItems === undefined) written.items ??= {};
@@ -142,15 +173,67 @@ export function isReadOnly(document: SpecDocument, schema: unknown): boolean {
   return isNode(schema) && document.resolve(schema).readOnly === true;
 }
 
-/** A copy of a schema with something in the place of each of its parts. */
-function mapParts(schema: Node, change: (part: unknown) => unknown): Record<string, unknown> {
+/**
+ * A schema as JSON Schema reads it: what stands beside a reference is one more condition (2020-12,
+ * section 8.2.3.1). In OpenAPI 3.0 nothing does; there, too, many documents describe what they refer to.
+ */
+export function readSiblings(document: SpecDocument, schema: unknown): unknown {
+  if (!isNode(schema) || typeof schema.$ref !== "string") return schema;
+  const { $ref, ...beside } = schema;
+  if (!document.ignoresSiblings) return both({ $ref }, beside);
+  return {
+    $ref,
+    ...Object.fromEntries(Object.entries(beside).filter(([key]) => !restricts(key))),
+  };
+}
+
+/** Two schemas of one value as one: side by side, unless their keywords can stand together. */
+export function both(first: unknown, second: unknown): unknown {
+  return isNode(first) && isNode(second) && areOne(first, second)
+    ? { ...first, ...second }
+    : { allOf: [first, second] };
+}
+
+/** Documents often repeat a property to describe it anew. */
+function areOne(first: Node, second: Node): boolean {
+  const [keys = [], others = []] = [first, second].map((each) =>
+    Object.keys(each).filter(restricts)
+  );
+  if (keys.length === 0 || others.length === 0) return true;
+  const hasParts = (key: string) => key === "$ref" || /^(schemas?|map)$/.test(KINDS.get(key)!);
+  if ([...keys, ...others].some(hasParts)) return false;
+  return keys.every((key) => !others.includes(key) || isSame(first[key], second[key]));
+}
+
+function isSame(first: unknown, second: unknown): boolean {
+  if (!Array.isArray(first) || !Array.isArray(second)) return first === second;
+  return first.length === second.length && first.every((each, index) => each === second[index]);
+}
+
+/** Whether a keyword excludes values. */
+function restricts(key: string): boolean {
+  return key === "$ref" || KINDS.has(key) && !ANNOTATIONS.test(key);
+}
+
+/** A copy of a schema's keywords with something in the place of each part, and of each other value. */
+function mapParts(
+  schema: Node,
+  change: (part: unknown) => unknown,
+  changeValue: (value: unknown) => unknown = (value) => value,
+): Record<string, unknown> {
   const copy: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) {
-    if (SINGLE.has(key)) copy[key] = change(value);
-    else if (LIST.has(key) && Array.isArray(value)) copy[key] = value.map(change);
-    else if (MAP.has(key)) {
-      copy[key] = Object.fromEntries(entriesOf(value).map(([name, part]) => [name, change(part)]));
-    } else copy[key] = value;
+    const kind = KINDS.get(key);
+    if (kind === "schema") copy[key] = change(value);
+    else if (kind === "schemas") {
+      if (Array.isArray(value)) copy[key] = value.map(change);
+    } else if (kind === "map") {
+      const entries = entriesOf(value);
+      changeValue(entries.map(([name]) => name));
+      copy[key] = Object.fromEntries(entries.map(([name, part]) => [name, change(part)]));
+    } else if (kind === "any" || (kind === "list" ? Array.isArray(value) : kind === typeof value)) {
+      copy[key] = changeValue(value);
+    }
   }
   return copy;
 }
