@@ -177,6 +177,53 @@ Deno.test("the server is the nearest one that the document names, or baseUrl", a
   ]);
 });
 
+Deno.test("a relative server of an operation or a path is found from the document's", async () => {
+  const urls: string[] = [];
+  const fetch: typeof globalThis.fetch = (input) => {
+    urls.push(String(input));
+    return Promise.resolve(new Response());
+  };
+  const spec = documentOf("/a", {
+    get: { servers: [{ url: "/upload" }] },
+    put: { servers: [{ url: "files/" }] },
+    post: { servers: [{ url: "//files.test/v1" }] },
+    delete: {},
+    servers: [{ url: "/" }],
+  }, { servers: [{ url: "http://api.test/v2/" }] });
+  for (const tool of await httpToolsFromOpenAPI(spec, { fetch })) await tool.execute({});
+  assertEquals(urls, [
+    "http://api.test/upload/a",
+    "http://api.test/v2/files/a",
+    "http://files.test/v1/a",
+    "http://api.test/a",
+  ]);
+});
+
+Deno.test("one path or operation that is wrong costs no other", async () => {
+  const skipped: string[] = [];
+  const spec = documentOf("", {}, {
+    paths: {
+      "/elsewhere": { $ref: "./elsewhere.yaml" },
+      "/wrong": {
+        get: { servers: [{ url: "ftp://api.test" }] },
+        put: { servers: [{ url: "http://{host}/" }] },
+        trace: {},
+        post: {},
+      },
+    },
+  });
+  const tools = await httpToolsFromOpenAPI(spec, {
+    onSkip: ({ method, path }, reason) => skipped.push(`${method} ${path}: ${reason}`),
+  });
+  assertEquals(tools.map(({ name }) => name), ["post_wrong"]);
+  assertEquals(skipped, [
+    '* /elsewhere: $ref "./elsewhere.yaml" leads out of the document',
+    'GET /wrong: server must be an http or https URL without a query: "ftp://api.test"',
+    "PUT /wrong: server variable host has no value",
+    "TRACE /wrong: method TRACE cannot be sent",
+  ]);
+});
+
 Deno.test("no path and no server of a document takes the headers to another host", async () => {
   const reasons: string[] = [];
   const hosts = new Set<string>();
@@ -219,13 +266,16 @@ Deno.test("text in YAML or JSON, or an object, gives the same tools; the object 
   const object = parse(library, { schema: "core" }) as object;
   const before = JSON.stringify(object);
   const shapes = await Promise.all(
-    [library, JSON.stringify(object), object].map(async (spec) => {
-      await using server = await Library.open(spec);
-      return server.names.map((name) => [name, server.tool(name).inputSchema]);
-    }),
+    [library, JSON.stringify(object), object, `\uFEFF${JSON.stringify(object)}`].map(
+      async (spec) => {
+        await using server = await Library.open(spec);
+        return server.names.map((name) => [name, server.tool(name).inputSchema]);
+      },
+    ),
   );
   assertEquals(shapes[1], shapes[0]);
   assertEquals(shapes[2], shapes[0]);
+  assertEquals(shapes[3], shapes[0], "a byte order mark does not matter");
   assertEquals(JSON.stringify(object), before);
 });
 
@@ -264,6 +314,8 @@ Deno.test("options that are wrong are told once, not skipped over for each opera
     await assertRejects(() => httpToolsFromOpenAPI(spec, options), TypeError, message);
   }
   await assertRejects(() => httpToolsFromOpenAPI(spec, { timeoutMs: 0 }), RangeError, "timeoutMs");
+  const resultMode = "xml" as "text";
+  await assertRejects(() => httpToolsFromOpenAPI(spec, { resultMode }), TypeError, "resultMode");
   const relative = { ...spec, servers: [{ url: "/api/v3" }] };
   await assertRejects(() => httpToolsFromOpenAPI(relative), TypeError, "baseUrl must be");
   const open = { ...spec, servers: [{ url: "https://{region}.api.test" }] };

@@ -13,7 +13,7 @@ import { unique } from "./openapi_schema.ts";
 export interface OpenAPIOperation {
   /** Its `operationId`, where it has one. */
   operationId: string | undefined;
-  /** The method in capital letters. */
+  /** The method in capital letters; for `onSkip`, `*` where the whole path cannot be read. */
   method: string;
   /** The path as the document has it, such as `/pets/{petId}`. */
   path: string;
@@ -47,7 +47,7 @@ export interface OpenAPIOptions {
   /** Stands before each tool's name. @default "" */
   namePrefix?: string | undefined;
   /**
-   * Told of each operation that cannot become a tool, and why.
+   * Told of each operation, and of each path, that cannot be read or called, and why.
    *
    * @default a warning on the console
    */
@@ -74,7 +74,7 @@ const MAX_DESCRIPTION = 1024;
  * within the document; nothing is read from the network or from files.
  *
  * @param spec the document: its JSON or YAML text, or an object
- * @throws {TypeError} if it is no such document, or a server's URL is missing or wrong
+ * @throws {TypeError} if it is no such document, or the URL of its server is missing or wrong
  *
  * @example
  * ```ts
@@ -105,20 +105,27 @@ export async function httpToolsFromOpenAPI(
   checkSettings(options);
   let home: string | undefined;
   const tools = new Map<string, DefinedTool>();
-  for (const [path, item] of entriesOf(document.root.paths)) {
-    for (const [method, pathItem, node] of operationsOf(document, item)) {
+  const { root } = document;
+  for (const [path, item] of entriesOf(root.paths)) {
+    let pathItem: Node;
+    try {
+      pathItem = document.resolve(item);
+    } catch (error) {
+      onSkip(describe("*", path, {}), reasonOf(error));
+      continue;
+    }
+    for (const [method, node] of operationsOf(pathItem)) {
       const operation = describe(method, path, node);
       if (!filter(operation)) continue;
-      const { root } = document;
-      const base = urlOf([node, pathItem, root], options);
       home ??= urlOf([root, pathItem, node], options);
       try {
+        const base = urlOf([node, pathItem, root], options, home);
         checkOrigin(path, base, home, options);
         const url = base + path;
         const name = nameOf(operation, namePrefix, tools);
         tools.set(name, toolOf({ document, pathItem, node, operation, url, name }, options));
       } catch (error) {
-        onSkip(operation, error instanceof Error ? error.message : String(error));
+        onSkip(operation, reasonOf(error));
       }
     }
   }
@@ -127,15 +134,15 @@ export async function httpToolsFromOpenAPI(
 
 /** What is wrong with the options is wrong for every operation: no reason to skip each. */
 function checkSettings(options: OpenAPIOptions): void {
-  const { baseUrl: url = "http://localhost", headers, timeoutMs, maxResponseBytes } = options;
+  const { baseUrl: url = "http://localhost", ...rest } = options;
+  const { headers, timeoutMs, resultMode, maxResponseBytes, fetch } = rest;
   const sample = { name: "sample", description: "", method: "GET" };
-  httpTool({ ...sample, url, headers, timeoutMs, maxResponseBytes });
+  httpTool({ ...sample, url, headers, timeoutMs, resultMode, maxResponseBytes, fetch });
 }
 
-function operationsOf(document: SpecDocument, item: unknown): [string, Node, Node][] {
-  const pathItem = document.resolve(item);
-  return entriesOf(pathItem).flatMap(([method, node]): [string, Node, Node][] =>
-    METHODS.includes(method) && isNode(node) ? [[method, pathItem, node]] : []
+function operationsOf(pathItem: Node): [string, Node][] {
+  return entriesOf(pathItem).flatMap(([method, node]): [string, Node][] =>
+    METHODS.includes(method) && isNode(node) ? [[method, node]] : []
   );
 }
 
@@ -145,7 +152,7 @@ function describe(method: string, path: string, node: Node): OpenAPIOperation {
     operationId: typeof operationId === "string" ? operationId : undefined,
     method: method.toUpperCase(),
     path,
-    tags: Array.isArray(tags) ? tags.map(String) : [],
+    tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag !== "object").map(String) : [],
     summary: typeof summary === "string" ? summary : undefined,
     deprecated: deprecated === true,
   };
@@ -172,18 +179,19 @@ function checkOrigin(path: string, base: string, home: string, { headers }: Open
   }
 }
 
-/** The URL of the first of these that names a server, or `baseUrl`. */
+/** `baseUrl`, or the URL of the first of these that names a server; it may be relative to `home`. */
 function urlOf(
   places: readonly Node[],
   { baseUrl, serverVariables = {} }: OpenAPIOptions,
+  home?: string,
 ): string {
-  const url = baseUrl ??
-    places
-      .map(({ servers }) => serverUrl(servers, serverVariables))
-      .find((each) => each !== undefined);
+  const servers = places.values().map((place) => serverUrl(place.servers, serverVariables));
+  const given = baseUrl ?? servers.find((each) => each !== undefined);
+  const url = given && home ? URL.parse(given, `${home}/`)?.href : given;
   if (url === undefined || !/^https?:\/\/[^?#]+$/i.test(url)) {
-    const given = url === undefined ? "none" : JSON.stringify(url);
-    throw new TypeError(`baseUrl must be an http or https URL without a query: ${given}`);
+    const name = home === undefined ? "baseUrl" : "server";
+    const shown = given === undefined ? "none" : JSON.stringify(given);
+    throw new TypeError(`${name} must be an http or https URL without a query: ${shown}`);
   }
   return url.replace(/\/+$/, "");
 }
@@ -202,7 +210,9 @@ function toolOf(
   options: OpenAPIOptions,
 ): DefinedTool {
   const { method, path, summary } = operation;
-  const { inputSchema, request } = operationArguments(document, path, pathItem, node);
+  // A body has no meaning there (OpenAPI 3.0.3, "Operation Object"), and `fetch` would send none.
+  const called = /^(GET|HEAD)$/.test(method) ? { ...node, requestBody: undefined } : node;
+  const { inputSchema, request } = operationArguments(document, path, pathItem, called);
   const texts = [summary, node.description].filter((text) => typeof text === "string" && text);
   const accept = answerType(document, node.responses);
   const definition: HttpToolDefinition<typeof inputSchema> = {
@@ -236,6 +246,10 @@ function answerType(document: SpecDocument, responses: unknown): string | undefi
 
 function shorten(text: string): string {
   return text.length > MAX_DESCRIPTION ? `${text.slice(0, MAX_DESCRIPTION - 1)}…` : text;
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function warn({ method, path }: OpenAPIOperation, reason: string): void {
