@@ -14,7 +14,7 @@ import {
   SchemaWriter,
   unique,
 } from "./openapi_schema.ts";
-import { formPairs, joined, parameterPairs, textOf } from "./openapi_styles.ts";
+import { formPairs, headerText, parameterPairs, pathText, plainText } from "./openapi_styles.ts";
 
 /** The arguments of one operation. */
 export interface OperationArguments {
@@ -133,13 +133,11 @@ function parametersOf(
     const { name: key, in: place, description } = spec;
     if (typeof key !== "string" || !isPlace(place)) continue;
     if (place === "header" && OWN_HEADERS.test(key)) continue;
-    if (spec.style === "label" || spec.style === "matrix") {
-      throw new TypeError(`parameter ${key} has the style ${spec.style}`);
-    }
     const [, media] = entriesOf(spec.content)[0] ?? [];
     const schema = isNode(media) ? media.schema : spec.schema;
     const isRequired = place === "path" || spec.required === true;
-    found.set(`${place} ${key}`, { place, key, schema, isRequired, description, spec });
+    const id = `${place} ${place === "header" ? key.toLowerCase() : key}`;
+    found.set(id, { place, key, schema, isRequired, description, spec });
   }
   // Some documents do not list what stands in their paths.
   for (const [, key = ""] of path.matchAll(/\{([^{}]+)\}/g)) {
@@ -256,18 +254,17 @@ function partsOf(
     const [{ place, key, spec }, value] = entry;
     if (place === "body") fields.push(entry);
     else if (place === "query") query.push(...parameterPairs(key, value, spec));
-    else if (place === "path") path[key] = joined(value, spec);
-    else if (place === "header") headers[key] = joined(value, spec);
-    else {
-      for (const [name, text] of parameterPairs(key, value, spec)) {
-        cookies.push(`${encodeURIComponent(name)}=${encodeURIComponent(text)}`);
-      }
-    }
+    else if (place === "path") path[key] = pathText(key, value, spec);
+    else if (place === "cookie") {
+      cookies.push(...parameterPairs(key, value, spec).map((pair) => pair.join("=")));
+    } else if (/^cookie$/i.test(key)) cookies.push(headerText(key, value, spec));
+    else headers[key] = headerText(key, value, spec);
   }
   if (cookies.length > 0) headers.cookie = cookies.join("; ");
   const hasBody = body !== undefined && (fields.length > 0 || body.isRequired);
   if (hasBody) headers["content-type"] = body.contentType;
-  return { path, query, headers, ...(hasBody && { body: encodeBody(body, fields) }) };
+  const encoded = hasBody ? encodeBody(body, fields) : undefined;
+  return { path, query, isEncoded: true, headers, body: encoded };
 }
 
 function encodeBody(
@@ -278,10 +275,10 @@ function encodeBody(
     ? Object.fromEntries(fields.map(([{ key }, value]) => [key, value]))
     : fields[0]?.[1];
   if (kind === "json") return JSON.stringify(value);
-  if (kind === "text") return textOf(value);
+  if (kind === "text") return plainText(value);
   const encodings = new Map(fields.map(([{ key, spec }]) => [key, spec]));
   const pairs = entriesOf(value).flatMap(([key, field]) => {
     return formPairs(key, field, isFlat ? encodings.get(key) ?? {} : {});
   });
-  return String(new URLSearchParams(pairs));
+  return pairs.map((pair) => pair.join("=")).join("&");
 }
