@@ -18,6 +18,6 @@ export function readVariable(name: string, need: string): string {
   } catch (error) {
     cause = error;
   }
-  if (value) return value;
+  if (value?.trim()) return value;
   throw new TypeError(`${need} set ${name} and allow --allow-env=${name}`, { cause });
 }
