@@ -65,8 +65,8 @@ Deno.test("parseArguments() takes an object or nothing, and makes up no argument
   const given = { q: "x" };
   assertStrictEquals(parseArguments(given), given);
   assertEquals(parseArguments('{"q":"x"}'), given);
-  for (const none of ["", " \n", undefined]) assertEquals(parseArguments(none), {});
-  for (const bad of [null, "null", [], "[]", '"{}"', '{"q":', "{}{}", 5, "5", true]) {
+  for (const none of ["", " \n", undefined, null]) assertEquals(parseArguments(none), {});
+  for (const bad of ["null", [], "[]", '"{}"', '{"q":', "{}{}", 5, "5", true]) {
     assertEquals(parseArguments(bad), undefined);
   }
 });

@@ -290,11 +290,13 @@ export function textOfContent(content: unknown): string {
 }
 
 /**
- * The arguments of a call as an object. Nothing, or an empty text, is no arguments: `{}`. Undefined
- * for whatever is no JSON object: a list, null, a text in a text, a text cut short.
+ * The arguments of a call as an object. Nothing, null, or an empty text is no arguments: `{}`.
+ * Undefined for whatever is no JSON object: a list, a text in a text, a text cut short.
  */
 export function parseArguments(raw: unknown): Record<string, unknown> | undefined {
-  if (raw === undefined || (typeof raw === "string" && raw.trim() === "")) return {};
+  if (raw === undefined || raw === null || (typeof raw === "string" && raw.trim() === "")) {
+    return {};
+  }
   return objectOf(typeof raw === "string" ? parseJson(raw) : raw);
 }
 

@@ -39,9 +39,14 @@ export class AnswerStream {
     this.#decoder = options.decoder;
   }
 
-  /** Whether what follows cannot change the answer any more. */
+  /** Whether the provider has said why it stopped: a stream that ends or breaks then is whole. */
   get isFinished(): boolean {
     return this.#decoder.isFinished;
+  }
+
+  /** Whether what follows cannot change the answer any more. */
+  get isComplete(): boolean {
+    return this.#decoder.isComplete;
   }
 
   /** Whether nothing more need be read. */

@@ -5,7 +5,7 @@
  */
 
 import { objectOf, textOrUndefined } from "../json.ts";
-import { callsOf, textOf } from "../transcript/read.ts";
+import { callsOf, type Part, textOf } from "../transcript/read.ts";
 import { convertTranscript } from "../transcript/convert.ts";
 import { toAnthropic } from "../tools/declarations.ts";
 import { equalJson } from "../messages.ts";
@@ -16,6 +16,8 @@ import {
   type CallResult,
   type ChatRequest,
   type Completion,
+  finishReasonOf,
+  givenId,
   newCallId,
   type Style,
   tokenCount,
@@ -55,7 +57,7 @@ export const anthropic: Style = {
       throw new UnreadableAnswer("the answer has no content");
     }
     const message: Message = { role: "assistant", content: storable(content) };
-    const finishReason = textOrUndefined(payload.stop_reason) ?? "unknown";
+    const finishReason = finishReasonOf(payload.stop_reason) ?? "unknown";
     return {
       message,
       text: textOf(message).toWellFormed(),
@@ -94,14 +96,14 @@ export const anthropic: Style = {
 /** The blocks as they came, but each call once, and with an id of its own. */
 function storable(content: unknown): unknown {
   if (!Array.isArray(content)) return content;
-  const seen = new Map<unknown, Record<string, unknown>>();
+  const seen: Part[] = [];
   return content.flatMap((block) => {
     if (objectOf(block)?.type !== "tool_use") return [block];
-    const before = seen.get(block.id);
-    if (before !== undefined && equalJson(before, block)) return [];
-    const isOwn = textOrUndefined(block.id) !== undefined && before === undefined;
-    if (isOwn) seen.set(block.id, block);
-    return [isOwn ? block : { ...block, id: newCallId() }];
+    const id = givenId(block.id);
+    const same = id === undefined ? [] : seen.filter((before) => before.id === id);
+    if (same.some((before) => equalJson(before, block))) return [];
+    seen.push(block);
+    return [id !== undefined && same.length === 0 ? block : { ...block, id: newCallId() }];
   });
 }
 

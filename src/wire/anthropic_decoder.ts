@@ -10,7 +10,8 @@ import { objectOf, parseJson, textOrUndefined } from "../json.ts";
 import { equalJson } from "../messages.ts";
 import { argumentsText, type Part } from "../transcript/read.ts";
 import type { StreamEvent } from "../types.ts";
-import type { StreamDecoder } from "./style.ts";
+import { grow } from "./grow.ts";
+import { finishReasonOf, givenId, type StreamDecoder } from "./style.ts";
 
 /** The decoder of the Anthropic style. */
 export class AnthropicDecoder implements StreamDecoder {
@@ -26,6 +27,10 @@ export class AnthropicDecoder implements StreamDecoder {
   #stopped = new Set<unknown>();
   /** The JSON text of a block's input, while it grows. */
   #inputs = new Map<Part, string>();
+
+  get isComplete(): boolean {
+    return this.isFinished;
+  }
 
   push(data: Record<string, unknown>, event: string, events: StreamEvent[]): void {
     switch (textOrUndefined(data.type) ?? event) {
@@ -50,7 +55,7 @@ export class AnthropicDecoder implements StreamDecoder {
         const delta = objectOf(data.delta) ?? {};
         this.#addUsage(data.usage);
         this.#stop = { ...this.#stop, ...delta };
-        if (textOrUndefined(delta.stop_reason) !== undefined) this.isFinished = true;
+        if (finishReasonOf(delta.stop_reason) !== undefined) this.isFinished = true;
         break;
       }
       case "message_stop":
@@ -71,7 +76,7 @@ export class AnthropicDecoder implements StreamDecoder {
       // Input that never became whole stays the text that it was: no tool runs with it.
       block.input = input === undefined ? text : input;
     }
-    const blocks = this.#blocks.filter((block, index) => !this.#isRepeated(block, index));
+    const blocks = this.#blocks.filter((block) => !this.#isRepeated(block));
     const hasBegun = this.#blocks.length > 0 || Object.keys(this.#message).length > 0;
     return {
       ...this.#message,
@@ -91,7 +96,7 @@ export class AnthropicDecoder implements StreamDecoder {
   #start(index: unknown, given: Part | undefined, events: StreamEvent[]): void {
     if (given === undefined) return;
     const known = this.#byIndex.get(index);
-    if (known?.id !== undefined && known.id === given.id) return;
+    if (known !== undefined && isSameCall(known, given)) return;
     const block = { ...given };
     this.#blocks.push(block);
     this.#byIndex.set(index, block);
@@ -138,12 +143,11 @@ export class AnthropicDecoder implements StreamDecoder {
     }
   }
 
-  /** Whether a call is only begun again: it has no input of its own, or that of the first one. */
-  #isRepeated(block: Part, index: number): boolean {
-    if (block.type !== "tool_use" || block.id === undefined) return false;
-    const first = this.#blocks.findIndex(({ type, id }) => type === "tool_use" && id === block.id);
-    if (first === index) return false;
-    return !this.#inputs.get(block)?.trim() || equalJson(this.#blocks[first], block);
+  /** Whether a call is only begun again, without an input of its own. */
+  #isRepeated(block: Part): boolean {
+    if (block.type !== "tool_use" || !equalJson(block.input ?? {}, {})) return false;
+    const first = this.#blocks.find((before) => before === block || isSameCall(before, block));
+    return first !== block;
   }
 
   /** The block that a delta is about: by its index, else the latest, else one that was not started. */
@@ -166,8 +170,13 @@ export class AnthropicDecoder implements StreamDecoder {
   }
 }
 
+/** Whether two blocks are one call: ids alone can be given twice. */
+function isSameCall(a: Part, b: Part): boolean {
+  return givenId(a.id) !== undefined && a.id === b.id && a.name === b.name;
+}
+
 function append(block: Part, key: string, piece: unknown): void {
-  if (piece === null || piece === undefined) return;
   const before = block[key];
-  block[key] = typeof before === "string" && typeof piece === "string" ? before + piece : piece;
+  if (typeof before === "string" && typeof piece === "string") block[key] = before + piece;
+  else grow(block, key, piece);
 }

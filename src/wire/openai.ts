@@ -5,12 +5,13 @@
  * @module
  */
 
-import { objectOf, textOrUndefined } from "../json.ts";
+import { isJsonObject, objectOf, textOrUndefined } from "../json.ts";
 import {
   argumentsText,
   callsOf,
   isLegacyCall,
   parseArguments,
+  type Part,
   textOf,
 } from "../transcript/read.ts";
 import { convertTranscript } from "../transcript/convert.ts";
@@ -21,6 +22,8 @@ import {
   type CallResult,
   type ChatRequest,
   type Completion,
+  finishReasonOf,
+  givenId,
   newCallId,
   type Style,
   tokenCount,
@@ -57,7 +60,7 @@ export const openai: Style = {
     }
     const message = storable(received);
     const calls = callsOf(message);
-    const finishReason = textOrUndefined(choice.finish_reason) ?? "unknown";
+    const finishReason = finishReasonOf(choice.finish_reason) ?? "unknown";
     if (finishReason === "error") throw new UnreadableAnswer("the provider stopped with an error");
     return {
       message,
@@ -102,40 +105,37 @@ function storable(received: Record<string, unknown>): Message {
     };
   }
   if (!Array.isArray(message.tool_calls) || message.tool_calls.length === 0) return message;
-  const seen = new Map<string, string>();
+  const ids = new Set<string>(), contents = new Set<string>();
   const calls: unknown[] = [];
-  let isChanged = false;
-  for (const received of message.tool_calls) {
-    const call = objectOf(received);
-    if (call === undefined) {
-      isChanged = true;
-      continue;
-    }
-    const definition = objectOf(call.function) ?? {};
-    const name = typeof definition.name === "string" ? definition.name : "";
-    const given = definition.arguments;
-    const text = argumentsText(given);
-    const content = `${name}\n${text}`;
-    let id = textOrUndefined(call.id);
-    if (id !== undefined && seen.get(id) === content) {
-      isChanged = true;
-      continue;
-    }
-    if (id === undefined || seen.has(id)) id = newCallId();
-    seen.set(id, content);
-    if (id === call.id && text === given && call.type === "function" && name === definition.name) {
-      calls.push(call);
-    } else {
-      isChanged = true;
-      calls.push({
-        ...call,
-        id,
-        type: "function",
-        function: { ...definition, name, arguments: text },
-      });
-    }
+  for (const received of message.tool_calls as unknown[]) {
+    if (!isJsonObject(received)) continue;
+    const call = storableCall(received);
+    const { name, arguments: text, input } = (objectOf(call.custom) ?? call.function) as Part;
+    const given = givenId(received.id);
+    const content = `${given}\n${name}\n${argumentsText(text ?? input)}`;
+    if (given !== undefined && contents.has(content)) continue;
+    contents.add(content);
+    const id = given === undefined || ids.has(given) ? newCallId() : given;
+    ids.add(id);
+    calls.push(id === call.id ? call : { ...call, id });
   }
-  return isChanged ? { ...message, tool_calls: calls } : message;
+  // Some servers tell a call in the old form too.
+  if (calls.length > 0 && legacy !== undefined) message = without(message, "function_call");
+  return { ...message, tool_calls: calls };
+}
+
+/** A call as this style has it. Some servers send it flat: its name and arguments beside its id. */
+function storableCall(call: Part): Part {
+  if (objectOf(call.custom) !== undefined) return call;
+  const { function: sent, ...rest } = call;
+  const definition = objectOf(sent);
+  const { name: givenName, arguments: given, ...others } = definition ?? rest;
+  const name = typeof givenName === "string" ? givenName : "", text = argumentsText(given);
+  if (definition === undefined) {
+    return { ...others, type: "function", function: { name, arguments: text } };
+  }
+  if (call.type === "function" && name === givenName && text === given) return call;
+  return { ...call, type: "function", function: { ...definition, name, arguments: text } };
 }
 
 /** The copy that is sent: without our marks, nulls and empty lists that servers refuse. */
@@ -187,12 +187,13 @@ function usageOf(reported: unknown): Usage {
   const promptTokens = tokenCount(usage.prompt_tokens);
   const completionTokens = tokenCount(usage.completion_tokens);
   const cached = objectOf(usage.prompt_tokens_details)?.cached_tokens ??
-    usage.prompt_cache_hit_tokens;
+    usage.cached_tokens ?? usage.prompt_cache_hit_tokens;
   const reasoning = objectOf(usage.completion_tokens_details)?.reasoning_tokens;
   return {
     promptTokens,
     completionTokens,
-    totalTokens: tokenCount(usage.total_tokens) || promptTokens + completionTokens,
+    // Counts can come one by one: a total below its parts is from an earlier report.
+    totalTokens: Math.max(tokenCount(usage.total_tokens), promptTokens + completionTokens),
     ...(typeof cached === "number" && { cachedTokens: tokenCount(cached) }),
     ...(typeof reasoning === "number" && { reasoningTokens: tokenCount(reasoning) }),
   };

@@ -8,7 +8,8 @@
 import { objectOf, textOrUndefined } from "../json.ts";
 import { argumentsText } from "../transcript/read.ts";
 import type { StreamEvent } from "../types.ts";
-import type { StreamDecoder } from "./style.ts";
+import { grow, growAll } from "./grow.ts";
+import { finishReasonOf, givenId, type StreamDecoder } from "./style.ts";
 
 /** A call that is still growing. */
 class GrowingCall {
@@ -21,6 +22,8 @@ class GrowingCall {
   readonly extra: Record<string, unknown> = {};
   /** What else it sent with the name and the arguments. */
   readonly functionExtra: Record<string, unknown> = {};
+  /** The list of calls that the latest delta came in. */
+  list: unknown;
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
@@ -53,12 +56,13 @@ class GrowingCall {
   }
 }
 
-/** Keys of a delta that carry the next piece of a text; any other key carries a whole value. */
+/** Keys of a delta that carry nothing but the next piece of a text. */
 const TEXT_KEYS = new Set(["content", "refusal", "reasoning", "reasoning_content"]);
 
 /** The decoder of the OpenAI style. */
 export class OpenAIDecoder implements StreamDecoder {
   isFinished = false;
+  isComplete = false;
   isEnded = false;
   /** The keys of the chunks around the choices: id, model, … */
   #envelope: Record<string, unknown> = {};
@@ -77,7 +81,8 @@ export class OpenAIDecoder implements StreamDecoder {
     }
     const choices = Array.isArray(data.choices) ? data.choices : [];
     const choice = objectOf(choices.find((choice) => (objectOf(choice)?.index ?? 0) === 0));
-    const usage = objectOf(data.usage) ?? objectOf(choice?.usage);
+    const usage = objectOf(data.usage) ?? objectOf(choice?.usage) ??
+      objectOf(objectOf(data.x_groq)?.usage);
     for (const key in usage) {
       if (usage[key] !== null) {
         this.#usage = Object.assign(this.#usage ?? {}, { [key]: usage[key] });
@@ -85,20 +90,34 @@ export class OpenAIDecoder implements StreamDecoder {
     }
     if (choice === undefined) return;
     this.#hasChoice = true;
-    const isNew = this.#calls.length === 0 && Object.keys(this.#message).length === 0;
     // Some servers put a whole message where a delta should be, or repeat it at the end.
-    const delta = objectOf(choice.delta) ?? (isNew ? objectOf(choice.message) : undefined);
+    const delta = objectOf(choice.delta) ?? (this.#isNew() ? objectOf(choice.message) : undefined);
     if (delta !== undefined) this.#add(delta, events);
-    const reason = textOrUndefined(choice.finish_reason);
+    this.#finish(finishReasonOf(choice.finish_reason), delta);
+  }
+
+  /** Whether nothing of the answer has come yet. */
+  #isNew(): boolean {
+    return this.#calls.length === 0 && this.#functionCall === undefined && isBlank(this.#message);
+  }
+
+  /**
+   * Takes note of the finish reason. Some servers give one on every chunk: only on a chunk of its own
+   * it ends the answer, and what comes after it without a reason takes it back.
+   */
+  #finish(reason: string | undefined, delta: Record<string, unknown> | undefined): void {
+    if (reason === undefined && !this.isFinished) return;
+    const isAlone = delta === undefined || isBlank(delta);
     if (reason !== undefined) {
       this.#finishReason = reason;
       this.isFinished = true;
-    }
+      this.isComplete = isAlone;
+    } else if (!isAlone) this.isFinished = this.isComplete = false;
   }
 
   pushText(data: string): boolean {
     if (data.trim() !== "[DONE]") return false;
-    this.isFinished = this.isEnded = true;
+    this.isFinished = this.isComplete = this.isEnded = true;
     return true;
   }
 
@@ -125,16 +144,16 @@ export class OpenAIDecoder implements StreamDecoder {
       const value = delta[key];
       if (value === null || value === undefined || key === "role") continue;
       if (key === "tool_calls") {
-        if (Array.isArray(value)) { for (const call of value) this.#addCall(objectOf(call)); }
+        if (Array.isArray(value)) {
+          for (const call of value) this.#addCall(objectOf(call), value);
+        }
       } else if (key === "function_call") this.#addFunctionCall(objectOf(value));
       else if (key === "content" && Array.isArray(value)) this.#addParts(value, events);
       else if (typeof value === "string" && TEXT_KEYS.has(key)) {
         if (value === "" && message[key] !== undefined) continue;
         this.#addText(key, value);
         if (key === "content" && value !== "") events.push({ type: "text", delta: value });
-      } else if (Array.isArray(value) && Array.isArray(message[key])) {
-        for (const entry of value) (message[key] as unknown[]).push(entry);
-      } else message[key] = value;
+      } else grow(message, key, value);
     }
     // Some servers send the same reasoning under both names: it is shown once.
     const reasoning = textOrUndefined(delta.reasoning_content) ?? textOrUndefined(delta.reasoning);
@@ -183,16 +202,21 @@ export class OpenAIDecoder implements StreamDecoder {
     call.addArguments(argumentsText(delta?.arguments));
   }
 
-  #addCall(delta: Record<string, unknown> | undefined): void {
+  #addCall(delta: Record<string, unknown> | undefined, list: unknown): void {
     if (delta === undefined) return;
-    const { id: givenId, index: givenIndex, type: _, function: definition, ...extra } = delta;
-    const { name: givenName, arguments: given, ...functionExtra } = objectOf(definition) ?? {};
-    const id = textOrUndefined(givenId);
+    const { id: sentId, index: givenIndex, type: _, function: sentFunction, ...rest } = delta;
+    const definition = objectOf(sentFunction);
+    // Some servers send a call flat: its name and arguments beside its id.
+    const { name: givenName, arguments: given, ...others } = definition ?? rest;
+    const id = givenId(sentId);
     const index = typeof givenIndex === "number" ? givenIndex : undefined;
     const name = textOrUndefined(givenName);
     const text = argumentsText(given);
     let call = this.#callOf(id, index);
-    if (call !== undefined && name !== undefined && opensAnother(call, { id, index, name, text })) {
+    if (
+      call !== undefined && name !== undefined &&
+      opensAnother(call, { id, index, name, text, list })
+    ) {
       call = undefined;
     }
     if (call === undefined) {
@@ -203,8 +227,9 @@ export class OpenAIDecoder implements StreamDecoder {
     if (index !== undefined) call.indexes.add(index);
     if (name !== undefined) call.addName(name);
     call.addArguments(text);
-    Object.assign(call.extra, extra);
-    Object.assign(call.functionExtra, functionExtra);
+    call.list = list;
+    growAll(call.extra, definition === undefined ? others : rest);
+    if (definition !== undefined) growAll(call.functionExtra, others);
   }
 
   /** The call that a delta is about: by its id, then by its index, then the latest. */
@@ -222,39 +247,60 @@ export class OpenAIDecoder implements StreamDecoder {
   }
 }
 
-/**
- * Whether a delta with a name, that seems to belong to `call`, begins another one: it names a known
- * id under a new index, or new arguments come where complete ones stand.
- */
-function opensAnother(
-  call: GrowingCall,
-  delta: { id: string | undefined; index: number | undefined; name: string; text: string },
-): boolean {
-  if (call.name === "") return false;
-  if (delta.id === call.id && delta.index !== undefined && !call.indexes.has(delta.index)) {
-    return true;
+/** Whether a delta, or all that came of a message, holds nothing but a role. */
+function isBlank(delta: Record<string, unknown>): boolean {
+  for (const key in delta) {
+    const value = delta[key];
+    const isNothing = value === null || value === "" ||
+      (Array.isArray(value) && value.length === 0);
+    if (key !== "role" && !isNothing) return false;
   }
-  const isNew = delta.text.trim() !== "" || (delta.name !== call.name && delta.id !== call.id);
-  return isNew && call.hasWholeArguments;
+  return true;
 }
 
 /**
- * The finished calls. What came twice under one id is one call, whether it was repeated, mirrored or
- * spread over several indexes; complete and different arguments are calls of their own.
+ * Whether a delta with a name, that seems to belong to `call`, begins another one: another name or
+ * another entry of one list without an index, another name in one list, a known id under a new index,
+ * or another name or new arguments where complete arguments stand.
+ */
+function opensAnother(
+  call: GrowingCall,
+  delta: {
+    id: string | undefined;
+    index: number | undefined;
+    name: string;
+    text: string;
+    list: unknown;
+  },
+): boolean {
+  if (call.name === "") return false;
+  const { id, index, name, text, list } = delta;
+  const isOther = name !== call.name, isBeside = list === call.list;
+  if (index === undefined ? isOther || isBeside : isOther && isBeside) return true;
+  if (id === call.id && index !== undefined && !call.indexes.has(index)) return true;
+  return call.hasWholeArguments && (isOther || text.trim() !== "");
+}
+
+/**
+ * The finished calls. What came twice under one id and name is one call, whether it was repeated,
+ * mirrored or spread over several indexes; complete and different arguments are calls of their own.
  */
 function settleCalls(growing: GrowingCall[]): Record<string, unknown>[] {
   const calls: GrowingCall[] = [];
   for (const call of growing) {
-    const same = call.id === "" ? undefined : calls.find((before) => before.id === call.id);
-    if (same === undefined) calls.push(call);
-    else if (same.arguments === call.arguments || call.arguments.trim() === "") continue;
-    else if (same.hasWholeArguments) calls.push(call);
-    else same.addArguments(call.arguments);
+    const { id, name, arguments: text } = call;
+    const same = id === ""
+      ? []
+      : calls.filter((before) => before.id === id && (name === "" || before.name === name));
+    const last = same.at(-1);
+    if (last === undefined) calls.push(call);
+    else if (text.trim() === "" || same.some((before) => before.arguments === text)) continue;
+    else if (last.hasWholeArguments) calls.push(call);
+    else last.addArguments(text);
   }
-  return calls.map(({ id, name, arguments: text, extra, functionExtra }) => ({
-    id,
-    type: "function",
-    function: { name, arguments: text, ...functionExtra },
-    ...extra,
-  }));
+  return calls.map(({ id, name, arguments: text, extra, functionExtra }) => {
+    if (objectOf(extra.custom) !== undefined) return { id, type: "custom", ...extra };
+    const definition = { name, arguments: text, ...functionExtra };
+    return { id, type: "function", function: definition, ...extra };
+  });
 }

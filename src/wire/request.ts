@@ -26,7 +26,7 @@ const MAX_ERROR_BODY = 65_536;
 /** The largest body that is read at once, in bytes. */
 const MAX_SMALL_BODY = 65_536;
 
-/** After the finish reason only counts can follow: a server that stays silent then has ended. */
+/** After the whole answer only counts can follow: a server that stays silent then has ended. */
 const SILENCE_AFTER_FINISH_MS = 2_000;
 
 /** What is known of a failed request when it is decided whether to send it again. */
@@ -295,7 +295,7 @@ class Sending {
         if (!stream.hasBegun && raw.length < MAX_ERROR_BODY) raw += piece;
         stream.push(piece);
         await this.#showAll(stream.take());
-        if (stream.isFinished) this.#watch!.shorten(SILENCE_AFTER_FINISH_MS);
+        if (stream.isComplete) this.#watch!.shorten(SILENCE_AFTER_FINISH_MS);
       }
     } catch (error) {
       // What happens to the connection after the finish reason cannot take the answer back.

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { textOrUndefined } from "../json.ts";
 import type { Message, PendingRequest, StreamEvent, StyleName, Tool, Usage } from "../types.ts";
 
 /** A request in the words of the loop. */
@@ -60,6 +61,8 @@ export interface CallResult {
 export interface StreamDecoder {
   /** Whether the provider has said why it stopped: the end of the stream is no loss from here on. */
   readonly isFinished: boolean;
+  /** Whether nothing of the answer can follow. Some servers give a reason with every piece of it. */
+  readonly isComplete: boolean;
   /** Whether the end marker came: nothing more is read. */
   readonly isEnded: boolean;
   /** Takes one event and adds what the user should see to `events`. */
@@ -96,6 +99,16 @@ export interface Style {
 
 /** A payload that is JSON but no answer; the request turns it into a `ProviderError`. */
 export class UnreadableAnswer extends Error {}
+
+/** Why the provider stopped, in its word. Some servers write `null` as a text for no reason. */
+export function finishReasonOf(value: unknown): string | undefined {
+  return value === "null" ? undefined : textOrUndefined(value);
+}
+
+/** The id of a call as it was given; a blank one is none. */
+export function givenId(value: unknown): string | undefined {
+  return typeof value === "string" && value.trim() !== "" ? value : undefined;
+}
 
 /** A count of tokens as a provider sent it; anything that is no count is 0. */
 export function tokenCount(value: unknown): number {
