@@ -7,6 +7,7 @@
 import { StreamError } from "../errors.ts";
 import { objectOf, parseJson } from "../json.ts";
 import type { StreamEvent } from "../types.ts";
+import { carriedError, unwrapped } from "./payload.ts";
 import { SseParser } from "./sse.ts";
 import type { StreamDecoder } from "./style.ts";
 import { WellFormedPieces } from "./well_formed.ts";
@@ -106,14 +107,16 @@ export class AnswerStream {
       if (this.#decoder.pushText(data) || data.trim() === "" || data.startsWith(":")) return;
     }
     const value = parseJson(data);
-    // The last event of a body that was cut is no event.
-    if (value === undefined && this.#isAtEnd) return;
-    const payload = objectOf(value);
+    const payload = objectOf(unwrapped(value));
+    if (payload === undefined) {
+      // The last event of a body that was cut is no event, nor are a gateway's words after the answer.
+      if (this.isFinished || (value === undefined && this.#isAtEnd)) return;
+      this.#failure = this.#malformed(data);
+      return;
+    }
     try {
-      if (payload === undefined) throw this.#malformed(data);
-      if (isCarriedError(payload) || event === "error") {
-        throw this.#options.carriedError(payload, this.#isFirst);
-      }
+      const error = carriedError(payload) ?? (event === "error" ? payload : undefined);
+      if (error !== undefined) throw this.#options.carriedError(error, this.#isFirst);
       if (payload.type !== "ping") this.#isFirst = false;
       this.#decoder.push(payload, event, this.#events);
     } catch (error) {
@@ -126,12 +129,4 @@ export class AnswerStream {
     const words = `LLM answer has an event that is no JSON object: ${start}`;
     return new StreamError("stream_malformed", words);
   }
-}
-
-/** Whether a payload is, or has with it, an error. */
-export function isCarriedError({ type, object, error }: Record<string, unknown>): boolean {
-  if (type === "error" || object === "error") return true;
-  // Some servers send an empty one beside each good answer.
-  if (typeof error === "object" && error !== null) return Object.keys(error).length > 0;
-  return Boolean(error);
 }

@@ -6,6 +6,7 @@
 
 import { ProviderError } from "../errors.ts";
 import { objectOf, parseJson, textOrUndefined } from "../json.ts";
+import { unwrapped } from "./payload.ts";
 
 /** How much of a body an error carries, in characters. */
 const MAX_BODY = 2_000;
@@ -51,19 +52,20 @@ export interface Failure {
 /** The error of a refused request. `redact` takes secrets out of whatever the provider repeats. */
 export function providerError(failure: Failure, redact: (text: string) => string): ProviderError {
   const { headers, body, isFirst, summary } = failure;
-  const payload = failure.payload ?? parseJson(body ?? "");
+  const payload = failure.payload ?? unwrapped(parseJson(body ?? ""));
   const providerMessage = messageOf(payload);
   const code = codeOf(payload);
   const status = isFirst === undefined ? failure.status : namedStatus(payload) ?? failure.status;
   const says = providerMessage ?? summary ?? snippet(body && redact(body)) ?? code ?? "no message";
   const retryAfter = headers === undefined ? undefined : retryAfterMs(headers);
+  const requestId = headers?.get("x-request-id") ?? headers?.get("request-id") ?? undefined;
   return new ProviderError(`LLM ${status}: ${bounded(redact(says), MAX_MESSAGE)}`, {
     status,
     providerMessage: providerMessage && bounded(redact(providerMessage), MAX_BODY),
     providerCode: code && redact(code),
     // JSON is written anew: there is more than one way to write a secret in it.
     body: bounded(redact(payload === undefined ? body ?? "" : JSON.stringify(payload)), MAX_BODY),
-    requestId: headers?.get("x-request-id") ?? headers?.get("request-id") ?? undefined,
+    requestId: requestId && redact(requestId),
     retryable: isFirst !== false && !isQuota(payload) && isRetryable(status, headers),
     retryAfterMs: retryAfter,
   });
@@ -109,7 +111,7 @@ function namedStatus(payload: unknown): number | undefined {
 
 /** The provider's words, in any of the shapes that servers use. */
 function messageOf(payload: unknown): string | undefined {
-  const body = objectOf(Array.isArray(payload) ? payload[0] : payload);
+  const body = objectOf(payload);
   if (body === undefined) return undefined;
   const error = objectOf(body.error);
   const detail = Array.isArray(body.detail) ? objectOf(body.detail[0])?.msg : body.detail;

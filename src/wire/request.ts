@@ -15,7 +15,8 @@ import {
 import { objectOf, parseJson } from "../json.ts";
 import { abortable, type IdleWatch, Scope, sleep } from "../scope.ts";
 import type { StreamEvent } from "../types.ts";
-import { AnswerStream, isCarriedError } from "./answer_stream.ts";
+import { AnswerStream } from "./answer_stream.ts";
+import { carriedError, unwrapped } from "./payload.ts";
 import { type Failure, providerError } from "./provider_failure.ts";
 import { type Completion, type Style, UnreadableAnswer } from "./style.ts";
 import { TextReader } from "./text_reader.ts";
@@ -340,9 +341,10 @@ class Sending {
 
   /** The payload of a whole body: JSON, or an event stream under another name. */
   #parse(body: string): Record<string, unknown> {
-    const payload = body.startsWith("{") ? objectOf(parseJson(body)) : undefined;
+    const payload = /^[{[]/.test(body) ? objectOf(unwrapped(parseJson(body))) : undefined;
     if (payload === undefined) return this.#parseOdd(body);
-    if (isCarriedError(payload)) return this.#fail({ payload, isFirst: true });
+    const error = carriedError(payload);
+    if (error !== undefined) return this.#fail({ payload: error, isFirst: true });
     return payload;
   }
 
@@ -357,7 +359,7 @@ class Sending {
       this.#note(stream.take()); // nobody watches a plain request
       return stream.payload();
     }
-    if (text !== body && text.startsWith("{")) return this.#parse(text);
+    if (text !== body && /^[{[]/.test(text)) return this.#parse(text);
     const start = this.#settings.redact(text).slice(0, 200);
     const summary = text.startsWith("<") ? undefined : `the answer is no JSON object: ${start}`;
     return this.#fail({ body, summary });

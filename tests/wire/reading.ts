@@ -84,8 +84,10 @@ function readStream(style: StyleName, body: string, reading: Reading): void {
     if (data.trim() === "" || data.startsWith(":")) continue;
     const payload = parsed(data);
     if (payload === undefined && !isWhole) break;
-    if (!isObject(payload)) reading.fault = "an event is no JSON object";
-    else if (isError(payload) || event === "error") reading.fault = "an event is an error";
+    if (!isObject(payload)) {
+      // After the finish reason it is a gateway's word, and no loss.
+      if (!isFinished) reading.fault = "an event is no JSON object";
+    } else if (isError(payload) || event === "error") reading.fault = "an event is an error";
     else if (style === "openai") isFinished = readChunk(payload, reading) || isFinished;
     else {
       const type = isText(payload.type) ? payload.type : event;
