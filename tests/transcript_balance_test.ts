@@ -300,6 +300,14 @@ const rows: Row[] = [
       from(text),
     ],
   },
+  {
+    name: "results alone inside a message that makes calls",
+    style: "openai",
+    given: [user, { ...calling(call("a")), content: [result("z")] }],
+    wanted: [user, { ...calling(call("a")), content: null }, tool("a", INTERRUPTED)],
+    closed: ["a"],
+    dropped: ["z"],
+  },
 ];
 
 for (const { name, style, given, wanted, closed = [], dropped = [] } of rows) {

@@ -200,9 +200,10 @@ function withResults(message: Message, results: readonly Part[]): Message {
   return same ? message : { ...message, content: blocks };
 }
 
-/** A message without its results; itself if it has none, undefined if it has nothing else. */
+/** A message without its results; itself if it has none, undefined if nothing else is in it. */
 function withoutResults(message: Message): Message | undefined {
   if (resultParts(message).length === 0) return message;
   const content = (message.content as unknown[]).filter((part) => !isResultBlock(part));
-  return content.length === 0 ? undefined : { ...message, content };
+  if (content.length > 0) return { ...message, content };
+  return callsOf(message).length > 0 ? { ...message, content: null } : undefined;
 }

@@ -140,11 +140,13 @@ function storableCall(call: Part): Part {
 
 /** The copy that is sent: without our marks, nulls and empty lists that servers refuse. */
 function sendable(message: Message): Message {
-  if (message.role === "user" || message.role === "system") return message;
   if (message.role !== "assistant") {
-    if (message.pending === undefined) return message;
-    const { pending: _, ...rest } = message;
-    return rest as Message;
+    const { content, role } = message;
+    const isEmpty = content === undefined || content === null ||
+      (Array.isArray(content) && content.length === 0);
+    const copy = isEmpty ? { ...message, content: "" } : message;
+    const isResult = role !== "user" && role !== "system";
+    return isResult && message.pending !== undefined ? without(copy, "pending") : copy;
   }
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0;
   const isEmpty = message.content === undefined || message.content === null;
