@@ -6,6 +6,7 @@
 
 import { checkSignal, checkString, count } from "./checks.ts";
 import { quote } from "./errors.ts";
+import { textOrUndefined } from "./json.ts";
 import { askModel } from "./loop.ts";
 import { copyMessages, isPlainObject } from "./messages.ts";
 import type { CallOptions, Settings } from "./options.ts";
@@ -140,14 +141,14 @@ function checkToolChoice(choice: unknown): void {
 
 /** A declaration as a tool, which is never run. */
 function declaredTool(declaration: ToolDeclaration): Tool {
-  const { name, description = "", parameters } = declaration?.function ?? {};
+  const { name, description, parameters } = declaration?.function ?? {};
   if (typeof name !== "string" || name === "") {
     throw new TypeError(`tools must be declared as OpenAI functions: ${quote(declaration)}`);
   }
   const inputSchema: JsonSchema = isPlainObject(parameters) ? parameters : { type: "object" };
   const tool: Tool = {
     name,
-    description,
+    description: textOrUndefined(description) ?? "",
     inputSchema,
     source: "custom",
     execute: () => ({ output: "not executed", isError: true }),

@@ -133,6 +133,17 @@ Deno.test("translate() sends OpenAI declarations as they are to an endpoint of t
   assertEquals(server.requests[0]!.body.tools, [strict]);
 });
 
+Deno.test("translate() declares a tool that says next to nothing as Anthropic takes it", async () => {
+  const { server, client } = setUp("anthropic", ["ok"]);
+  await using _ = server;
+  const bare = { type: "function", function: { name: "ping", description: null, parameters: {} } };
+  const request = { messages: [{ role: "user", content: "Hi" }], tools: [bare] };
+  await client.translate(request as unknown as TranslateRequest);
+  assertEquals(server.requests[0]!.body.tools, [
+    { name: "ping", description: "", input_schema: { type: "object" } },
+  ]);
+});
+
 Deno.test("translate() calls the model hooks once and touches no store", async () => {
   const seen: string[] = [];
   const { server, client } = setUp("openai", ["ok"], {

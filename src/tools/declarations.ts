@@ -5,6 +5,7 @@
  */
 
 import type { JsonSchema, Tool } from "../types.ts";
+import { objectSchema } from "./object_schema.ts";
 
 /** A tool in the OpenAI shape. */
 export interface OpenAITool {
@@ -31,7 +32,8 @@ export interface GeminiTools {
 }
 
 /**
- * Declares tools in the OpenAI shape.
+ * Declares tools in the OpenAI shape. Providers refuse a schema that is a union at its top, or
+ * combined there in another way: such a one is declared as one object with the properties of all.
  *
  * @example
  * ```ts
@@ -48,7 +50,7 @@ export function toOpenAI(tools: readonly Tool[]): OpenAITool[] {
     return declarations.get(tool) ?? {
       type: "function",
       // The API refuses an object schema without properties, which MCP servers send.
-      function: { name, description, parameters: { properties: {}, ...inputSchema } },
+      function: { name, description, parameters: { properties: {}, ...objectSchema(inputSchema) } },
     };
   });
 }
@@ -61,22 +63,25 @@ export function declareAs(tool: Tool, declaration: OpenAITool): void {
   declarations.set(tool, declaration);
 }
 
-/** Declares tools in the Anthropic shape. */
+/** Declares tools in the Anthropic shape; their schemas as {@linkcode toOpenAI} does. */
 export function toAnthropic(tools: readonly Tool[]): AnthropicTool[] {
   return tools.map(({ name, description, inputSchema }) => ({
     name,
     description,
-    input_schema: inputSchema,
+    input_schema: objectSchema(inputSchema),
   }));
 }
 
-/** Declares tools in the Gemini shape; no tools give an empty list. */
+/**
+ * Declares tools in the Gemini shape, their schemas as {@linkcode toOpenAI} does; no tools give an
+ * empty list.
+ */
 export function toGemini(tools: readonly Tool[]): GeminiTools[] {
   if (tools.length === 0) return [];
   const functionDeclarations = tools.map(({ name, description, inputSchema }) => ({
     name,
     description,
-    parameters: inputSchema,
+    parameters: objectSchema(inputSchema),
   }));
   return [{ functionDeclarations }];
 }
