@@ -72,9 +72,9 @@ export class AnthropicDecoder implements StreamDecoder {
   payload(): Record<string, unknown> {
     for (const [block, text] of this.#inputs) {
       if (text === "") continue;
-      const input = parseJson(text);
-      // Input that never became whole stays the text that it was: no tool runs with it.
-      block.input = input === undefined ? text : input;
+      // Input that never became whole, or is the word null, stays the text that it was: no tool runs
+      // with it.
+      block.input = parseJson(text) ?? text;
     }
     const blocks = this.#blocks.filter((block) => !this.#isRepeated(block));
     const hasBegun = this.#blocks.length > 0 || Object.keys(this.#message).length > 0;
