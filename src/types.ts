@@ -41,7 +41,7 @@ export interface Usage {
   promptTokens: number;
   /** Output tokens. */
   completionTokens: number;
-  /** The total that the provider reports, else the sum of the two. */
+  /** The total that the provider reports; at least the sum of the two. */
   totalTokens: number;
   /** Input tokens read from the provider's prompt cache, where reported. */
   cachedTokens?: number | undefined;

@@ -356,3 +356,35 @@ Deno.test("without tools nothing of a request is about them", async () => {
   await clientOf(server, { requestParams }).run("go");
   assertEquals(Object.keys(server.requests[0]!.body).sort(), ["messages", "model"]);
 });
+
+for (const style of STYLES) {
+  Deno.test(`a name that the model made up is sent back as every provider takes it (${style})`, async () => {
+    const names = ["functions.weather", "file read<|channel|>", "dotted.tool", "x".repeat(100)];
+    const toolCalls = names.map((name, index) => ({ id: `c${index}`, name }));
+    await using server = stubLlm([{ toolCalls }, "ok", "ok"], { strict: false });
+    const toolkit = [handMade("dotted.tool", () => ({ output: "ran", isError: false }))];
+    const client = clientOf(server, { style, toolkit });
+    const first = await client.ask("go", { id: "a" });
+    assertEquals(first.toolCalls.map(({ name }) => name), names);
+    assertEquals(callNames(first.messages), names); // kept as it came
+    await client.ask("again", { id: "a" });
+    for (const { body } of server.requests.slice(1)) {
+      assertEquals(callNames(body.messages), [
+        "functions_weather",
+        "file_read__channel__",
+        "dotted.tool", // an endpoint that takes it declared knows it
+        "x".repeat(64),
+      ]);
+    }
+  });
+}
+
+/** The names of the calls of a transcript, in either style. */
+function callNames(messages: readonly Record<string, unknown>[]): unknown[] {
+  return messages.flatMap(({ tool_calls: calls = [], content }) => [
+    ...(calls as { function: { name: string } }[]).map((call) => call.function.name),
+    ...(Array.isArray(content) ? content : []).flatMap(({ type, name }) =>
+      type === "tool_use" ? [name] : []
+    ),
+  ]);
+}

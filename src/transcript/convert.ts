@@ -179,7 +179,6 @@ function openAIAssistant(
       const own = written[index];
       if (own?.custom !== undefined) return { type: "custom", ...own, id: callIds[index] };
       const body = objectOf(own?.function);
-      // A server is given back its own names, however odd.
       const name = body && call.name !== "" ? call.name : legalName(call.name);
       return {
         ...own,

@@ -93,7 +93,14 @@ function isLegal(id: unknown, style: StyleName): boolean {
 const LEGAL = /^[a-zA-Z0-9_-]+$/;
 const ILLEGAL = /[^a-zA-Z0-9_-]/g;
 
-/** A tool's name as both providers take it in a transcript: a model may have made up any text. */
-export function legalName(name: string): string {
+const LEGAL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/**
+ * A tool's name as both providers take it in a transcript: a model may have made up any text. A name
+ * that is declared stays as it is.
+ */
+export function legalName(name: unknown, declared?: ReadonlySet<unknown>): string {
+  if (typeof name !== "string") return "unknown";
+  if (LEGAL_NAME.test(name) || declared?.has(name)) return name;
   return name.replaceAll(ILLEGAL, "_").slice(0, 64) || "unknown";
 }

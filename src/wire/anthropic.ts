@@ -41,11 +41,12 @@ export const anthropic: Style = {
   }),
 
   body(request: ChatRequest): Record<string, unknown> {
+    const declared = new Set(request.tools.map(({ name }) => name));
     return {
       model: request.model,
       max_tokens: request.maxTokens ?? DEFAULT_MAX_TOKENS,
       ...(request.system !== "" && { system: request.system }),
-      messages: sendableMessages(convertTranscript(request.messages, "anthropic")),
+      messages: sendableMessages(convertTranscript(request.messages, "anthropic"), declared),
       ...(request.tools.length > 0 && { tools: toAnthropic(request.tools) }),
       ...(request.stream && { stream: true }),
     };

@@ -6,6 +6,7 @@
  */
 
 import { isJsonObject, textOrUndefined } from "../json.ts";
+import { legalName } from "../transcript/ids.ts";
 import { isResultBlock, parseArguments, type Part } from "../transcript/read.ts";
 import type { Message } from "../types.ts";
 
@@ -13,13 +14,17 @@ import type { Message } from "../types.ts";
 const NOTHING = "(nothing)";
 
 /**
- * A transcript that the API accepts: no blank text, no thinking without its signature, inputs that
- * are objects, roles in turn with the user first, and no white space at the end of a last answer.
+ * A transcript that the API accepts: no blank text, no thinking without its signature, calls of a legal
+ * or `declared` name with inputs that are objects, roles in turn with the user first, and no white
+ * space at the end of a last answer.
  */
-export function sendableMessages(transcript: readonly Message[]): Message[] {
+export function sendableMessages(
+  transcript: readonly Message[],
+  declared: ReadonlySet<string>,
+): Message[] {
   const messages: Message[] = [];
   for (const message of transcript) {
-    const content = sendableContent(message);
+    const content = sendableContent(message, declared);
     if (content === undefined) continue;
     const isBare = content === message.content && Object.keys(message).length === 2;
     // What an answer had around its content is no part of a message.
@@ -43,14 +48,14 @@ export function sendableMessages(transcript: readonly Message[]): Message[] {
   return messages;
 }
 
-function sendableContent(message: Message): unknown {
+function sendableContent(message: Message, declared: ReadonlySet<string>): unknown {
   const { content } = message;
   if (typeof content === "string") return content.trim() === "" ? undefined : content;
   if (!Array.isArray(content)) return undefined;
   let isChanged = false;
   const blocks: unknown[] = [];
   for (const block of content) {
-    const next = isJsonObject(block) ? sendableBlock(block) : undefined;
+    const next = isJsonObject(block) ? sendableBlock(block, declared) : undefined;
     if (next !== block) isChanged = true;
     if (next !== undefined) blocks.push(next);
   }
@@ -59,7 +64,7 @@ function sendableContent(message: Message): unknown {
 }
 
 /** The block as it is sent; undefined if it is left out. */
-function sendableBlock(block: Part): Part | undefined {
+function sendableBlock(block: Part, declared: ReadonlySet<string>): Part | undefined {
   switch (block.type) {
     case "text":
       return typeof block.text === "string" && block.text.trim() !== "" ? block : undefined;
@@ -69,16 +74,21 @@ function sendableBlock(block: Part): Part | undefined {
         : undefined;
     case "redacted_thinking":
       return textOrUndefined(block.data) === undefined ? undefined : block;
-    case "tool_use":
+    case "tool_use": {
+      const name = legalName(block.name, declared);
+      return withInput(name === block.name ? block : { ...block, name });
+    }
     case "server_tool_use":
-      return isJsonObject(block.input)
-        ? block
-        : { ...block, input: parseArguments(block.input) ?? {} };
+      return withInput(block);
     case "tool_result":
       return sendableResult(block);
     default:
       return textOrUndefined(block.type) === undefined ? undefined : block;
   }
+}
+
+function withInput(block: Part): Part {
+  return isJsonObject(block.input) ? block : { ...block, input: parseArguments(block.input) ?? {} };
 }
 
 function sendableResult(block: Part): Part {

@@ -15,6 +15,7 @@ import {
   textOf,
 } from "../transcript/read.ts";
 import { convertTranscript } from "../transcript/convert.ts";
+import { legalName } from "../transcript/ids.ts";
 import { toOpenAI } from "../tools/declarations.ts";
 import type { Message, Usage } from "../types.ts";
 import { OpenAIDecoder } from "./openai_decoder.ts";
@@ -41,7 +42,9 @@ export const openai: Style = {
   },
 
   body(request: ChatRequest): Record<string, unknown> {
-    const messages = convertTranscript(request.messages, "openai").map(sendable);
+    const declared = new Set(request.tools.map(({ name }) => name));
+    const messages = convertTranscript(request.messages, "openai")
+      .map((message) => sendable(message, declared));
     if (request.system !== "") messages.unshift({ role: "system", content: request.system });
     return {
       model: request.model,
@@ -138,8 +141,11 @@ function storableCall(call: Part): Part {
   return { ...call, type: "function", function: { ...definition, name, arguments: text } };
 }
 
-/** The copy that is sent: without our marks, nulls and empty lists that servers refuse. */
-function sendable(message: Message): Message {
+/**
+ * The copy that is sent: without our marks, and without nulls, empty lists and names of tools that
+ * servers refuse. Names that are `declared` they take.
+ */
+function sendable(message: Message, declared: ReadonlySet<string>): Message {
   if (message.role !== "assistant") {
     const { content, role } = message;
     const isEmpty = content === undefined || content === null ||
@@ -152,7 +158,7 @@ function sendable(message: Message): Message {
   const isEmpty = message.content === undefined || message.content === null;
   const hasInstead = hasCalls || Boolean(message.function_call) || Boolean(message.refusal) ||
     Boolean(message.audio);
-  let copy = hasCalls ? withWholeArguments(message) : message;
+  let copy = hasCalls ? withSendableCalls(message, declared) : message;
   if (isEmpty && (!hasInstead || message.content === undefined)) {
     copy = { ...copy, content: hasInstead ? null : "" };
   }
@@ -163,20 +169,22 @@ function sendable(message: Message): Message {
   return copy;
 }
 
-/** Servers that read the arguments of earlier calls refuse those that are no JSON object. */
-function withWholeArguments(message: Message): Message {
+/** A message with calls that servers accept which read them: of a legal name, with an object. */
+function withSendableCalls(message: Message, declared: ReadonlySet<string>): Message {
   const calls = message.tool_calls as Record<string, unknown>[];
-  const isBroken = (call: Record<string, unknown>) => {
+  const tool_calls = calls.map((call) => {
     const definition = objectOf(call.function);
-    if (definition === undefined) return false;
-    const { arguments: text } = definition;
-    return parseArguments(text) === undefined || (typeof text === "string" && text.trim() === "");
-  };
-  if (!calls.some(isBroken)) return message;
-  const tool_calls = calls.map((call) =>
-    isBroken(call) ? { ...call, function: { ...objectOf(call.function), arguments: "{}" } } : call
-  );
-  return { ...message, tool_calls };
+    if (definition === undefined) return call;
+    const { name: givenName, arguments: given } = definition;
+    const isBlank = typeof given === "string" && given.trim() === "";
+    const text = isBlank || parseArguments(given) === undefined ? "{}" : given;
+    const name = legalName(givenName, declared);
+    if (name === givenName && text === given) return call;
+    return { ...call, function: { ...definition, name, arguments: text } };
+  });
+  return calls.every((call, index) => call === tool_calls[index])
+    ? message
+    : { ...message, tool_calls };
 }
 
 function without(message: Message, key: string): Message {
