@@ -6,7 +6,8 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { pendingOf } from "@toolnexus/client";
 import { connectMcp } from "@toolnexus/client/mcp";
 import { loadClient } from "../src/sources/mcp_package.ts";
-import { call, withWarnings } from "./fixtures/mcp/kit.ts";
+import { call, freePort, withWarnings } from "./fixtures/mcp/kit.ts";
+import { type Handler, never, serve } from "./fixtures/mcp/http_server.ts";
 
 // Loaded beforehand, so that no server's time is spent on it.
 await loadClient();
@@ -15,55 +16,6 @@ const timeout = 600;
 /** Nothing here may take longer than its time and this: much less than the 30 s of a server. */
 const slack = 6_000;
 const secret = "sesame-open-12345";
-
-type Handler = (request: Request, message: { id?: number; method?: string }) =>
-  | Response
-  | Promise<Response>
-  | undefined;
-
-interface Seen {
-  method: string;
-  headers: Headers;
-}
-
-const never = () => new Promise<Response>(() => {});
-
-/** A small server of the 2025 revision; what `handle` answers comes first. */
-function serve(handle: Handler): AsyncDisposable & { url: string; seen: Seen[] } {
-  const seen: Seen[] = [];
-  const stop = new AbortController();
-  const options = { hostname: "127.0.0.1", port: 0, signal: stop.signal, onListen: () => {} };
-  const server = Deno.serve(options, async (request) => {
-    seen.push({ method: request.method, headers: new Headers(request.headers) });
-    const message = request.method === "POST" ? await request.json() : {};
-    const special = handle(request, message);
-    if (special !== undefined) return await special;
-    const { id, method } = message;
-    if (request.method !== "POST") return new Response(null, { status: 405 });
-    if (id === undefined) return new Response(null, { status: 202 });
-    if (method === "server/discover") return new Response("no session", { status: 400 });
-    const results: Record<string, unknown> = {
-      "initialize": {
-        protocolVersion: "2025-06-18",
-        capabilities: { tools: {} },
-        serverInfo: { name: "stub", version: "1" },
-      },
-      "tools/list": { tools: [{ name: "work", inputSchema: { type: "object" } }] },
-      "tools/call": { content: [{ type: "text", text: "worked" }] },
-    };
-    return Response.json({ jsonrpc: "2.0", id, result: results[method ?? ""] }, {
-      headers: { "mcp-session-id": "s-1" },
-    });
-  });
-  return {
-    url: `http://127.0.0.1:${server.addr.port}/mcp`,
-    seen,
-    async [Symbol.asyncDispose]() {
-      stop.abort();
-      await server.finished;
-    },
-  };
-}
 
 /** Connects with a second server beside it, which has to work. */
 async function connect(url: string, options: Record<string, unknown> = {}) {
@@ -148,6 +100,50 @@ Deno.test("a header goes to no other origin: by a redirect, or where an SSE serv
   }
   assertEquals(thief.seen.length, 0);
 });
+
+Deno.test("a server that cannot be reached is told with the reason", async () => {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const closing = (async () => {
+    for await (const connection of listener) connection.close();
+  })();
+  const { port } = listener.addr;
+  const unreachable: [url: string, reason: RegExp][] = [
+    [
+      `http://127.0.0.1:${freePort()}/mcp`,
+      /: error sending request: .*tcp connect error: .*refused/,
+    ],
+    [`http://127.0.0.1:${port}/mcp`, /: error sending request: .*connection/],
+    [`https://127.0.0.1:${port}/mcp`, /: error sending request: .*tls/],
+  ];
+  for (const [url, reason] of unreachable) {
+    for (const type of ["http", "sse"]) {
+      const { mcp } = await connect(url, { type });
+      assertMatch(mcp.errors()["it"]!.message, reason);
+      await mcp.close();
+    }
+  }
+  listener.close();
+  await closing;
+});
+
+for (const lineEnd of ["\n", "\r\n", "\r"]) {
+  Deno.test(`a stream may be longer than one message, in any pieces: ${JSON.stringify(lineEnd)}`, async () => {
+    const message = { jsonrpc: "2.0", method: "notifications/message", params: {} };
+    const data = JSON.stringify({ ...message, params: { level: "info", data: "x".repeat(6e6) } });
+    const result = { content: [{ type: "text", text: "after 18 MB" }] };
+    await using server = serve((_, { id, method }) => {
+      if (method !== "tools/call") return undefined;
+      const events = [data, data, data, JSON.stringify({ jsonrpc: "2.0", id, result })];
+      const pieces = events.flatMap((event) => [`data: ${event}`, ...lineEnd, ...lineEnd]);
+      pieces.push(`:${lineEnd}`); // a return at the very end may be half of a line's end
+      const body = ReadableStream.from(pieces).pipeThrough(new TextEncoderStream());
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    });
+    const { mcp } = await connect(server.url, { timeout: 10_000 });
+    assertEquals((await call(mcp, "it_work")).output, "after 18 MB");
+    await mcp.close();
+  });
+}
 
 Deno.test("a redirect within the origin is followed", async () => {
   await using server = serve((request) => {

@@ -22,7 +22,7 @@ export interface RemoteOptions {
 export function remoteOptions(headers: Readonly<Record<string, string>>): RemoteOptions {
   return {
     requestInit: { headers: { ...headers } },
-    fetch: async (url, init) => bounded(await fetch(url, init)),
+    fetch: async (url, init) => bounded(await fetch(url, init).catch(explain)),
     reconnectionOptions: {
       initialReconnectionDelay: 500,
       maxReconnectionDelay: 10_000,
@@ -43,18 +43,23 @@ export function mayBeSse(error: unknown): boolean {
     ![401, 403, 408, 429].includes(status);
 }
 
+/** What `fetch` throws says in its innermost cause what happened, and shows the URL with its keys. */
+function explain(error: unknown): never {
+  if (!(error instanceof TypeError)) throw error;
+  let inner: Error = error;
+  while (inner.cause instanceof Error) inner = inner.cause;
+  const url = /( from \S+)? for (url )?\(?https?:\S+?\)?( \(\S+\))?(?=: |$)/;
+  throw new TypeError(inner.message.replace(url, ""));
+}
+
 /** The response, failing when one message in it is longer than may be held. */
 function bounded(response: Response): Response {
   if (response.body === null) return response;
-  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
-  let length = 0;
+  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
+  const message = new MessageLength(isStream);
   const count = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
-      const end = isStream ? endOfEvent(chunk) : -1;
-      length = end < 0 ? length + chunk.length : chunk.length - end;
-      if (length > MAX_MESSAGE_BYTES) {
-        throw new Error(`a message is longer than ${MAX_MESSAGE_BYTES} bytes`);
-      }
+      message.read(chunk);
       controller.enqueue(chunk);
     },
   });
@@ -62,14 +67,40 @@ function bounded(response: Response): Response {
   return new Response(response.body.pipeThrough(count), { status, statusText, headers });
 }
 
-/** Where the last whole event of the chunk ends: after an empty line. */
-function endOfEvent(chunk: Uint8Array): number {
-  for (let at = chunk.length - 1; at > 0; at--) {
-    if (
-      chunk[at] === 10 && (chunk[at - 1] === 10 || chunk[at - 2] === 10 && chunk[at - 1] === 13)
-    ) {
-      return at + 1;
+const LF = 10;
+const CR = 13;
+
+/** The length of the message being read: the whole body, or in a stream what an empty line ends. */
+class MessageLength {
+  readonly #isStream: boolean;
+  #length = 0;
+  #isLineEmpty = false;
+  #last = 0;
+
+  constructor(isStream: boolean) {
+    this.#isStream = isStream;
+  }
+
+  /** @throws {Error} if the message is longer than may be held */
+  read(chunk: Uint8Array): void {
+    if (!this.#isStream) this.#add(chunk.length);
+    else for (const byte of chunk) this.#readByte(byte);
+  }
+
+  #readByte(byte: number): void {
+    const isLineEnd = byte === LF || byte === CR;
+    const isSecondHalf = byte === LF && this.#last === CR;
+    this.#last = byte;
+    this.#add(1);
+    if (isSecondHalf) return;
+    if (isLineEnd && this.#isLineEmpty) this.#length = 0;
+    this.#isLineEmpty = isLineEnd;
+  }
+
+  #add(bytes: number): void {
+    this.#length += bytes;
+    if (this.#length > MAX_MESSAGE_BYTES) {
+      throw new Error(`a message is longer than ${MAX_MESSAGE_BYTES} bytes`);
     }
   }
-  return -1;
 }
