@@ -101,6 +101,28 @@ Deno.test("a header goes to no other origin: by a redirect, or where an SSE serv
   assertEquals(thief.seen.length, 0);
 });
 
+Deno.test("a key in a server's URL is in no error, whatever it is that fails", async () => {
+  const keys = ["tvly sesame/1", "p@ss-sesame", "sesame-alone"];
+  const [query, password, alone] = keys.map(encodeURIComponent);
+  // One that repeats what it was asked for, as it came and decoded.
+  await using echo = serve((request) => {
+    const { search } = new URL(request.url);
+    const said = `${search} ${decodeURIComponent(search)} user:${keys[1]}`;
+    return new Response(`cannot POST ${said}`, { status: 404 });
+  });
+  const { port } = new URL(echo.url);
+  const closed = freePort();
+  for (const [type, to] of [["http", port], ["sse", port], ["http", closed], ["sse", closed]]) {
+    const url = `http://user:${password}@127.0.0.1:${to}/mcp/path-key?key=${query}&${alone}`;
+    const { mcp } = await connect(url, { type });
+    const shown = Deno.inspect(mcp.errors(), { depth: 10 }) + mcp.errors()["it"]!.message;
+    for (const key of [...keys, query!, password!, ...to === closed ? ["path-key"] : []]) {
+      assert(!shown.includes(key), `${key} in ${shown}`);
+    }
+    await mcp.close();
+  }
+});
+
 Deno.test("a server that cannot be reached is told with the reason", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const closing = (async () => {

@@ -14,6 +14,7 @@ import {
   type ToolResult,
 } from "../../mod.ts";
 import type { LocalServer, RemoteServer, Server } from "./mcp_config.ts";
+import { Deadline } from "./mcp_deadline.ts";
 import {
   answerToElicitResult,
   type ElicitationParams,
@@ -28,8 +29,8 @@ import {
 } from "./mcp_package.ts";
 import { mayBeSse, remoteOptions } from "./mcp_remote.ts";
 import { toToolResult } from "./mcp_result.ts";
+import { ServerSecrets } from "./mcp_secrets.ts";
 import { StdioTransport } from "./mcp_stdio.ts";
-import { Deadline } from "./mcp_deadline.ts";
 
 /** Asks a human. */
 export type WaitFor = (request: PendingRequest) => Awaitable<Answer>;
@@ -62,10 +63,11 @@ const MAX_SAID = 300;
 export class McpConnection {
   readonly #server: Server;
   readonly #waitFor: WaitFor | undefined;
+  readonly #life = new AbortController();
   readonly #calls = new Set<Deadline>();
   #client: Client | undefined;
   #transport: Transport | undefined;
-  #secrets: string[] = [];
+  #secrets = new ServerSecrets([]);
   #questions = 0;
   #state: ConnectionState = "failed";
   #closing: Promise<void> | undefined;
@@ -105,9 +107,8 @@ export class McpConnection {
       void this.close(0);
       if (signal?.aborted) throw error;
       const what = deadline.isOver ? `no answer within ${timeoutMs} ms` : this.#describe(error);
-      const cause = this.#secrets.some((secret) => Deno.inspect(error).includes(secret))
-        ? undefined // it would be shown together with this error
-        : error;
+      // A cause is shown together with its error.
+      const cause = this.#secrets.isClean(error) ? error : undefined;
       throw new Error(`MCP server ${this.#server.name} failed at ${phase}: ${what}`, { cause });
     } finally {
       deadline.stop();
@@ -171,6 +172,7 @@ export class McpConnection {
       await this.#client?.close();
       await transport?.close();
     } catch { /* there is nothing left to close */ }
+    this.#life.abort();
   }
 
   async #connect(deadline: Deadline, enter: (phase: string) => void): Promise<void> {
@@ -184,7 +186,7 @@ export class McpConnection {
     enter: (phase: string) => void,
   ): Promise<void> {
     const env = expandEnvHeaders(server.env);
-    this.#secrets = secretsIn(env);
+    this.#secrets = new ServerSecrets(Object.values(env));
     const start = (options?: ConnectOptions) => {
       enter("start");
       return this.#attempt(deadline, new StdioTransport({ ...server, env }), enter, options);
@@ -205,9 +207,9 @@ export class McpConnection {
     enter: (phase: string) => void,
   ): Promise<void> {
     const headers = expandEnvHeaders(server.headers);
-    this.#secrets = secretsIn(headers);
+    this.#secrets = new ServerSecrets(Object.values(headers), server.url);
     const { SSEClientTransport, StreamableHTTPClientTransport } = await loadClient();
-    const options = remoteOptions(headers);
+    const options = remoteOptions(headers, this.#life.signal);
     const connectSse = () => {
       const transport = new SSEClientTransport(server.url, options);
       return this.#attempt(deadline, transport, enter, { prior: { kind: "legacy" } });
@@ -278,21 +280,11 @@ export class McpConnection {
     if (typeof status === "number") words[0] = `HTTP ${status}: ${words[0]}`;
     if (exit !== undefined && fault === undefined) {
       words.push(`the server ended with ${exit}`);
-      if (stderr) words.push(`and said: ${stderr.slice(-MAX_SAID)}`);
+      // Redacted first: the beginning of a secret may be cut off.
+      if (stderr) words.push(`and said: ${this.#secrets.redact(stderr).slice(-MAX_SAID)}`);
     }
-    return this.#secrets.reduce(
-      (text, secret) => text.replaceAll(secret, "[redacted]"),
-      words.join(", "),
-    );
+    return this.#secrets.redact(words.join(", "));
   }
-}
-
-/** What must not be shown: whole values, and the part after a scheme such as `Bearer`. */
-function secretsIn(values: Readonly<Record<string, string>>): string[] {
-  return Object.values(values).flatMap((value) => [value, value.replace(/^\w+ /, "")])
-    .filter((secret) => secret.length >= 6)
-    // The longest first: one secret may be a part of another.
-    .sort((a, b) => b.length - a.length);
 }
 
 /** A tool that wants a login first says so by an error; it becomes a suspension like any other. */

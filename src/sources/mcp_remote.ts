@@ -18,11 +18,20 @@ export interface RemoteOptions {
   };
 }
 
-/** How a remote transport of the server is to be set up, given the headers with their values. */
-export function remoteOptions(headers: Readonly<Record<string, string>>): RemoteOptions {
+/**
+ * How a remote transport of the server is to be set up, given the headers with their values. The signal
+ * ends what a transport leaves behind, such as the body of an answer that it does not read.
+ */
+export function remoteOptions(
+  headers: Readonly<Record<string, string>>,
+  life: AbortSignal,
+): RemoteOptions {
   return {
     requestInit: { headers: { ...headers } },
-    fetch: async (url, init) => bounded(await fetch(url, init).catch(explain)),
+    fetch: async (url, init) => {
+      const signal = init?.signal ? AbortSignal.any([init.signal, life]) : life;
+      return bounded(await fetch(url, { ...init, signal }).catch(explain));
+    },
     reconnectionOptions: {
       initialReconnectionDelay: 500,
       maxReconnectionDelay: 10_000,
@@ -64,7 +73,11 @@ function bounded(response: Response): Response {
     },
   });
   const { status, statusText, headers } = response;
-  return new Response(response.body.pipeThrough(count), { status, statusText, headers });
+  return new Response(response.body.pipeThrough(count), {
+    status,
+    statusText,
+    headers,
+  });
 }
 
 const LF = 10;
