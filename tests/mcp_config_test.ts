@@ -96,7 +96,7 @@ Deno.test("a tool is taken by the server's own name for it", async () => {
     connectMcp({
       "my server": { ...server, tools: ["work", "wrok"] },
       some: { ...server, tools: { work: true, die: false } },
-      most: { ...server, tools: { die: false, wait: false, huge: false } },
+      most: { ...server, tools: { die: false, wait: false, huge: false, ask: false } },
       none: { ...server, tools: [] },
       off: { ...server, enabled: false },
     })
@@ -108,6 +108,8 @@ Deno.test("a tool is taken by the server's own name for it", async () => {
     "most_progress",
     "most_environment",
     "most_methods",
+    "most_withdraw",
+    "most_answers",
   ]);
   assertEquals(warnings, ["MCP server my server has no tool wrok"]);
   assertEquals(mcp.status()["off"], "disabled");
@@ -194,7 +196,7 @@ Deno.test("neither ./skills nor mod.ts knows of MCP, and ./mcp loads its client 
   };
   for (const entry of ["mod.ts", "src/sources/skills.ts"]) {
     assertEquals(
-      (await modules(entry)).filter((specifier) => /mcp|modelcontext/.test(specifier)),
+      (await modules(entry)).filter((specifier) => /\/mcp[_.]|modelcontext/.test(specifier)),
       [],
     );
   }

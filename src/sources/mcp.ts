@@ -28,7 +28,7 @@
 
 import { type JsonSchema, sanitize, type Tool, type ToolSourceProvider } from "../../mod.ts";
 import { normalizeServer, parseMcpConfig, type Server } from "./mcp_config.ts";
-import { type ListedTool, McpConnection, type WaitFor } from "./mcp_connection.ts";
+import { type ListedTool, McpConnection, type McpStatus, type WaitFor } from "./mcp_connection.ts";
 
 export { parseMcpConfig } from "./mcp_config.ts";
 export type {
@@ -40,16 +40,13 @@ export type {
 } from "./mcp_config.ts";
 export { answerToElicitResult, elicitationToRequest } from "./mcp_elicitation.ts";
 export type { ElicitationParams, ElicitationResult } from "./mcp_elicitation.ts";
-export type { WaitFor } from "./mcp_connection.ts";
-
-/** How a server is: `failed` also when it has ended by itself, `disabled` also when it was closed. */
-export type McpStatus = "connected" | "disabled" | "failed";
+export type { McpStatus, WaitFor } from "./mcp_connection.ts";
 
 /** What {@linkcode connectMcp} takes besides the configuration. */
 export interface ConnectMcpOptions {
   /**
    * Answers what servers ask a human for while a tool runs. Without it they are told that nobody can
-   * be asked.
+   * be asked. An answer that comes after the call has ended goes nowhere.
    */
   waitFor?: WaitFor | undefined;
   /** Ends the connecting: every server is ended and the promise rejects with the signal's reason. */
@@ -192,6 +189,8 @@ function toTool(server: Server, connection: McpConnection, tool: ListedTool): To
     description: tool.description ?? "",
     inputSchema: schemaOf(tool),
     source: "mcp",
+    // The connection keeps its time, which stands still while a human is asked.
+    timeoutMs: Infinity,
     execute: (args, context) => connection.call(tool.name, args, context),
   };
 }

@@ -12,7 +12,8 @@ export interface McpServerOptions {
   disabled?: boolean | undefined;
   /**
    * Milliseconds for starting, connecting and listing the tools together, and for one call. A call's
-   * time begins anew with every progress the server reports, and stands still while a human is asked.
+   * time begins anew with every progress the server reports. While a human is asked it stands still for
+   * the calls that run then, and begins anew with the answer. The client's `toolTimeoutMs` has no say.
    *
    * @default 30000
    */

@@ -35,8 +35,8 @@ import { StdioTransport } from "./mcp_stdio.ts";
 /** Asks a human. */
 export type WaitFor = (request: PendingRequest) => Awaitable<Answer>;
 
-/** How a server is: `failed` when it could not be connected or has ended, `disabled` when it was closed. */
-export type ConnectionState = "connected" | "disabled" | "failed";
+/** How a server is: `failed` also when it has ended by itself, `disabled` also when it was closed. */
+export type McpStatus = "connected" | "disabled" | "failed";
 
 /** A tool as its server lists it. */
 export interface ListedTool {
@@ -56,6 +56,8 @@ const END_SESSION_MS = 1_000;
 
 const MAX_PAGES = 1_000;
 
+const CANCEL: ElicitResult = { action: "cancel" };
+
 /** How much of what a program said last an error repeats. */
 const MAX_SAID = 300;
 
@@ -68,8 +70,7 @@ export class McpConnection {
   #client: Client | undefined;
   #transport: Transport | undefined;
   #secrets = new ServerSecrets([]);
-  #questions = 0;
-  #state: ConnectionState = "failed";
+  #state: McpStatus = "failed";
   #closing: Promise<void> | undefined;
 
   /** Connects to nothing yet. */
@@ -79,7 +80,7 @@ export class McpConnection {
   }
 
   /** How it is. */
-  get state(): ConnectionState {
+  get state(): McpStatus {
     return this.#state;
   }
 
@@ -122,10 +123,9 @@ export class McpConnection {
     context: ToolContext | undefined,
   ): Promise<ToolResult> {
     const { name, timeoutMs } = this.#server;
-    const limit = context?.timeoutMs ?? timeoutMs;
+    const limit = Math.min(timeoutMs, context?.timeoutMs ?? timeoutMs);
     const deadline = new Deadline(limit, context?.signal);
     this.#calls.add(deadline);
-    if (this.#questions > 0) deadline.pause();
     try {
       if (this.#state !== "connected") throw new Error("not connected");
       return await deadline.race(async () => {
@@ -244,7 +244,7 @@ export class McpConnection {
     if (this.#waitFor) {
       client.setRequestHandler(
         "elicitation/create",
-        ({ params }) => this.#ask(params as ElicitationParams),
+        ({ params }, { mcpReq }) => this.#ask(params as ElicitationParams, mcpReq.signal),
       );
     }
     this.#client = client;
@@ -257,18 +257,27 @@ export class McpConnection {
     await client.connect(transport, { ...options, signal: deadline.signal, timeout: NO_TIMEOUT });
   }
 
-  /** While a human is asked, no call of this server runs out of time. */
-  async #ask(params: ElicitationParams): Promise<ElicitResult> {
-    this.#questions++;
-    this.#calls.forEach((deadline) => deadline.pause());
+  /**
+   * Asks a human. Meanwhile the time of the calls that were open when the server asked stands still: it
+   * does not say which of them asks. When they have all ended, or the server takes its question back,
+   * nobody waits for the answer any more.
+   */
+  async #ask(params: ElicitationParams, withdrawn: AbortSignal): Promise<ElicitResult> {
+    const calls = [...this.#calls];
+    const unwanted = Promise.withResolvers<undefined>();
+    const forget = () => unwanted.resolve(undefined);
+    withdrawn.addEventListener("abort", forget, { once: true });
+    if (calls.length > 0) void Promise.all(calls.map(({ ended }) => ended)).then(forget);
+    calls.forEach((call) => call.pause());
     try {
-      const answer = await this.#waitFor!(elicitationToRequest(params));
-      return answerToElicitResult(answer) as ElicitResult;
+      withdrawn.throwIfAborted();
+      const asking = this.#waitFor!(elicitationToRequest(params));
+      const answer = await Promise.race([asking, unwanted.promise]);
+      return answer === undefined ? CANCEL : answerToElicitResult(answer) as ElicitResult;
     } catch {
-      return { action: "cancel" };
+      return CANCEL;
     } finally {
-      this.#questions--;
-      if (this.#questions === 0) this.#calls.forEach((deadline) => deadline.restart());
+      calls.forEach((call) => call.resume());
     }
   }
 

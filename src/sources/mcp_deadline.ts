@@ -10,7 +10,9 @@ export class Deadline {
   readonly #limitMs: number;
   readonly #outer: AbortSignal | undefined;
   readonly #onAbort = () => this.#controller.abort(this.#outer?.reason);
+  readonly #ended = Promise.withResolvers<void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #pauses = 0;
   #isOver = false;
   #isStopped = false;
 
@@ -33,19 +35,31 @@ export class Deadline {
     return this.#isOver;
   }
 
-  /** Gives the whole time again. */
+  /** Resolves when the work has ended. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  /** Gives the whole time again; it begins when nothing lets it stand still. */
   restart(): void {
-    this.pause();
-    if (this.#isStopped) return;
+    clearTimeout(this.#timer);
+    if (this.#isStopped || this.#pauses > 0) return;
     this.#timer = setTimeout(() => {
       this.#isOver = true;
       this.#controller.abort(new DOMException(`${this.#limitMs} ms are over`, "TimeoutError"));
     }, this.#limitMs);
   }
 
-  /** Stands still until {@linkcode restart}. */
+  /** Stands still until {@linkcode resume} was called as often as this. */
   pause(): void {
+    this.#pauses++;
     clearTimeout(this.#timer);
+  }
+
+  /** Takes one {@linkcode pause} back. */
+  resume(): void {
+    this.#pauses--;
+    this.restart();
   }
 
   /** The outcome of the work, or a rejection as soon as the signal aborts, whatever the work does. */
@@ -65,7 +79,8 @@ export class Deadline {
   /** Releases the timer and the listener. */
   stop(): void {
     this.#isStopped = true;
-    this.pause();
+    clearTimeout(this.#timer);
     this.#outer?.removeEventListener("abort", this.#onAbort);
+    this.#ended.resolve();
   }
 }
