@@ -25,10 +25,11 @@ import {
   type ConnectOptions,
   type ElicitResult,
   loadClient,
+  type ServerTool,
   type Transport,
 } from "./mcp_package.ts";
 import { mayBeSse, remoteOptions } from "./mcp_remote.ts";
-import { toToolResult } from "./mcp_result.ts";
+import { type CallResult, toToolResult } from "./mcp_result.ts";
 import { ServerSecrets } from "./mcp_secrets.ts";
 import { StdioTransport } from "./mcp_stdio.ts";
 
@@ -56,6 +57,9 @@ const END_SESSION_MS = 1_000;
 
 const MAX_PAGES = 1_000;
 
+/** The JSON-RPC error of a server whose tool wants other parameters repeated in headers. */
+const HEADER_MISMATCH = -32020;
+
 const CANCEL: ElicitResult = { action: "cancel" };
 
 /** How much of what a program said last an error repeats. */
@@ -67,6 +71,7 @@ export class McpConnection {
   readonly #waitFor: WaitFor | undefined;
   readonly #life = new AbortController();
   readonly #calls = new Set<Deadline>();
+  readonly #definitions = new Map<string, ServerTool>();
   #client: Client | undefined;
   #transport: Transport | undefined;
   #secrets = new ServerSecrets([]);
@@ -97,10 +102,7 @@ export class McpConnection {
       return await deadline.race(async () => {
         await this.#connect(deadline, (next) => phase = next);
         phase = "tools/list";
-        const { tools } = await this.#client!.listTools(undefined, {
-          signal: deadline.signal,
-          timeout: NO_TIMEOUT,
-        });
+        const tools = await this.#list(deadline.signal);
         this.#state = "connected";
         return tools;
       });
@@ -129,12 +131,7 @@ export class McpConnection {
     try {
       if (this.#state !== "connected") throw new Error("not connected");
       return await deadline.race(async () => {
-        const result = await this.#client!.callTool({ name: tool, arguments: args }, {
-          signal: deadline.signal,
-          timeout: NO_TIMEOUT,
-          onprogress: () => deadline.restart(),
-        });
-        return toToolResult(name, result);
+        return toToolResult(name, await this.#call({ name: tool, arguments: args }, deadline));
       });
     } catch (error) {
       const suspended = loginOf(error);
@@ -231,13 +228,12 @@ export class McpConnection {
     enter: (phase: string) => void,
     options: ConnectOptions = {},
   ): Promise<void> {
-    const { Client, CfWorkerJsonSchemaValidator } = await loadClient();
+    const { Client } = await loadClient();
     deadline.signal.throwIfAborted();
     const { timeoutMs, isRemote } = this.#server;
     const probeMs = isRemote ? timeoutMs : Math.min(MAX_PROBE_MS, timeoutMs / 3);
     const client = new Client({ name: "toolnexus", version: "0.1.0" }, {
       capabilities: this.#waitFor ? { elicitation: { form: {}, url: {} } } : {},
-      jsonSchemaValidator: new CfWorkerJsonSchemaValidator(),
       versionNegotiation: { mode: "auto", probe: { timeoutMs: probeMs } },
       listMaxPages: MAX_PAGES,
     });
@@ -255,6 +251,38 @@ export class McpConnection {
       if (this.#transport === transport && this.#state === "connected") this.#state = "failed";
     };
     await client.connect(transport, { ...options, signal: deadline.signal, timeout: NO_TIMEOUT });
+  }
+
+  /** Lists the tools, and keeps how each is to be called. */
+  async #list(signal: AbortSignal): Promise<ServerTool[]> {
+    const options = { signal, timeout: NO_TIMEOUT, cacheMode: "refresh" } as const;
+    const { tools } = await this.#client!.listTools(undefined, options);
+    // Without its output schema: a result that does not match it would be thrown away.
+    for (const { outputSchema: _, ...tool } of tools) this.#definitions.set(tool.name, tool);
+    return tools;
+  }
+
+  async #call(
+    params: { name: string; arguments: Record<string, unknown> },
+    deadline: Deadline,
+  ): Promise<CallResult> {
+    const client = this.#client!;
+    const send = () =>
+      client.callTool(params, {
+        signal: deadline.signal,
+        timeout: NO_TIMEOUT,
+        onprogress: () => deadline.restart(),
+        toolDefinition: this.#definitions.get(params.name)!,
+      });
+    try {
+      return await send();
+    } catch (error) {
+      const { code } = (error ?? {}) as { code?: unknown };
+      if (code !== HEADER_MISMATCH || client.getProtocolEra() !== "modern") throw error;
+      // It did not run: the server has changed the tool since it was listed.
+      await this.#list(deadline.signal);
+      return await send();
+    }
   }
 
   /**

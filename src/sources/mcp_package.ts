@@ -9,14 +9,11 @@ export type {
   ConnectOptions,
   ElicitResult,
   JSONRPCMessage,
+  Tool as ServerTool,
   Transport,
 } from "npm:@modelcontextprotocol/client@^2.4.0";
 
-/** Loads the client, and what checks the schemas that servers send. */
-export async function loadClient() {
-  const [client, validator] = await Promise.all([
-    import("npm:@modelcontextprotocol/client@^2.4.0"),
-    import("npm:@modelcontextprotocol/client@^2.4.0/validators/cf-worker"),
-  ]);
-  return { ...client, ...validator };
+/** Loads the client. */
+export function loadClient(): Promise<typeof import("npm:@modelcontextprotocol/client@^2.4.0")> {
+  return import("npm:@modelcontextprotocol/client@^2.4.0");
 }

@@ -17,23 +17,42 @@ export interface CallResult {
 export const MAX_OUTPUT = 100_000;
 
 /**
- * The result for the model. Structured content is JSON and stands for the text beside it; what is
- * neither text nor data is named by a line of its own, and is in `metadata.content` for the host.
+ * The result for the model. Structured content is JSON, and stands for the texts beside it that say the
+ * same; what is neither text nor data is named by a line of its own, and is in `metadata.content` for
+ * the host.
  */
 export function toToolResult(server: string, result: CallResult): ToolResult {
   const parts = (Array.isArray(result.content) ? result.content : []).map(readPart);
-  const texts = parts.flatMap(({ text }) => text ?? []);
-  const notes = parts.flatMap(({ note }) => note ?? []);
   const content = parts.flatMap(({ note, part }) => note === undefined ? [] : [part]);
   const metadata = { server, ...content.length > 0 ? { content } : {} };
-  if (result.isError === true) {
-    const output = [...texts.filter((text) => text.trim() !== ""), ...notes].join("\n\n");
-    return { output: cut(output || "MCP tool returned an error"), isError: true, metadata };
+  const isError = result.isError === true;
+  const data = result.structuredContent ?? undefined;
+  const known = data === undefined ? undefined : textsOf(data);
+  const said = parts.filter(({ text }) => text === undefined || !isKnown(text, known))
+    .map(({ text, note }) => text ?? note);
+  if (data !== undefined) said.push(JSON.stringify(data));
+  const output = said.join("\n");
+  const isSilent = isError && output.trim() === "";
+  return { output: isSilent ? "MCP tool returned an error" : cut(output), isError, metadata };
+}
+
+/** What texts say that repeat the data: all of it, a part, or a part of a part; JSON if it is no string. */
+function textsOf(data: unknown): ReadonlySet<string> {
+  const partsOf = (value: unknown): unknown[] =>
+    typeof value === "object" && value !== null ? Object.values(value) : [];
+  const parts = partsOf(data);
+  const all = [data, ...parts, ...parts.flatMap(partsOf)];
+  return new Set(all.map((value) => typeof value === "string" ? value : JSON.stringify(value)));
+}
+
+function isKnown(text: string, known: ReadonlySet<string> | undefined): boolean {
+  if (known === undefined) return false;
+  if (text.trim() === "" || known.has(text)) return true;
+  try {
+    return known.has(JSON.stringify(JSON.parse(text)));
+  } catch {
+    return false; // it is no JSON
   }
-  const said = result.structuredContent === undefined || result.structuredContent === null
-    ? parts.map(({ text, note }) => text ?? note)
-    : [JSON.stringify(result.structuredContent), ...notes];
-  return { output: cut(said.join("\n")), isError: false, metadata };
 }
 
 interface ReadPart {
