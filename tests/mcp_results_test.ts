@@ -1,6 +1,6 @@
 /** What a server's tool is to the model: its arguments, and the text of its results. */
-import { assertEquals } from "@std/assert";
-import { connectMcp } from "@toolnexus/client/mcp";
+import { assertEquals, assertMatch } from "@std/assert";
+import { connectMcp, listMcpTools } from "@toolnexus/client/mcp";
 import denoConfig from "../deno.json" with { type: "json" };
 import { serve } from "./fixtures/mcp/http_server.ts";
 import { call, httpProgram, ourServer } from "./fixtures/mcp/kit.ts";
@@ -71,6 +71,52 @@ Deno.test("a tool whose server wants another header than it listed is listed aga
   await using mcp = await connectMcp({ it: { url: `http://127.0.0.1:${program.line}/mcp` } });
   const { isError, output } = await call(mcp, "it_locate", { region: "eu" });
   assertEquals([isError, output], [false, "found in eu\n{}"]);
+});
+
+Deno.test("arguments whose names a provider would refuse are renamed, and called by their own", async () => {
+  const long = "l".repeat(70);
+  const names = [
+    "$top",
+    "_top",
+    "_top_2",
+    "user[name]",
+    "größe",
+    "",
+    long,
+    `${long}2`,
+    "plain.a-b",
+  ];
+  const properties = Object.fromEntries(names.map((name) => [name, { title: name }]));
+  const inputSchema = { type: "object", properties, required: ["$top", "plain.a-b"] };
+  await using server = serveTool({ inputSchema }, (args) => ({
+    content: [text(JSON.stringify(args))],
+  }));
+  const config = { it: { url: server.url } };
+  await using mcp = await connectMcp(config);
+  const schema = mcp.tools()[0]!.inputSchema;
+  const renamed = Object.entries(schema["properties"] as Record<string, { title: string }>);
+  assertEquals(renamed.map(([name, { title }]) => [title, name]), [
+    ["$top", "_top_3"],
+    ["_top", "_top"],
+    ["_top_2", "_top_2"],
+    ["user[name]", "user_name_"],
+    ["größe", "gr__e"],
+    ["", "_"],
+    [long, "l".repeat(64)],
+    [`${long}2`, `${"l".repeat(62)}_2`],
+    ["plain.a-b", "plain.a-b"],
+  ]);
+  for (const [name] of renamed) assertMatch(name, /^[a-zA-Z0-9_.-]{1,64}$/);
+  assertEquals(schema["required"], ["_top_3", "plain.a-b"]);
+  const args = { _top_3: 1, _top: 2, user_name_: "Ann", other: true };
+  assertEquals(JSON.parse((await call(mcp, "it_work", args)).output), {
+    $top: 1,
+    _top: 2,
+    "user[name]": "Ann",
+    other: true,
+  });
+  const { tools } = await listMcpTools(config);
+  assertEquals(tools["it"]![0]!.inputSchema["properties"], properties);
 });
 
 Deno.test("servers are told this package's version", async () => {

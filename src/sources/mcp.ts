@@ -26,9 +26,10 @@
  * @module
  */
 
-import { type JsonSchema, sanitize, type Tool, type ToolSourceProvider } from "../../mod.ts";
+import type { JsonSchema, Tool, ToolSourceProvider } from "../../mod.ts";
 import { normalizeServer, parseMcpConfig, type Server } from "./mcp_config.ts";
 import { type ListedTool, McpConnection, type McpStatus, type WaitFor } from "./mcp_connection.ts";
+import { schemaOf, toTool } from "./mcp_tool.ts";
 
 export { parseMcpConfig } from "./mcp_config.ts";
 export type {
@@ -85,14 +86,12 @@ export interface McpInventory {
   errors: Record<string, Error>;
 }
 
-/** Most providers accept no longer name; one such tool would make them refuse every request. */
-const MAX_NAME = 64;
-
 /**
  * Connects to every server at once and takes their tools. A server that fails, or does not answer in
  * its own time, is reported on the console and in `status()` and `errors()`, and does not hold up or
  * break the others. A tool is called `<server>_<tool>`, with `_` for what providers do not accept in
- * a name, and a longer name than 64 characters ends in a hash instead.
+ * a name, and a longer name than 64 characters ends in a hash instead. An argument is renamed alike; the
+ * server gets it by its own name.
  *
  * @param config what {@linkcode parseMcpConfig} takes
  * @throws {TypeError | RangeError} if the configuration is wrong, before anything is started
@@ -108,7 +107,7 @@ export async function connectMcp(
       if (!known.has(name)) console.warn(`MCP server ${server.name} has no tool ${name}`);
     }
     return listed.filter(({ name }) => server.takes(name))
-      .map((tool) => toTool(server, connection, tool));
+      .map((tool) => toTool(server.name, connection, tool));
   });
   for (const { error } of opened) if (error !== undefined) console.warn(error.message);
   return {
@@ -181,33 +180,6 @@ async function openAll(config: string | URL | object, { waitFor, signal }: Conne
     throw signal.reason;
   }
   return { servers, opened, close };
-}
-
-function toTool(server: Server, connection: McpConnection, tool: ListedTool): Tool {
-  return {
-    name: nameOf(server.name, tool.name),
-    description: tool.description ?? "",
-    inputSchema: schemaOf(tool),
-    source: "mcp",
-    // The connection keeps its time, which stands still while a human is asked.
-    timeoutMs: Infinity,
-    execute: (args, context) => connection.call(tool.name, args, context),
-  };
-}
-
-function nameOf(server: string, tool: string): string {
-  const name = `${sanitize(server)}_${sanitize(tool)}`;
-  if (name.length <= MAX_NAME) return name;
-  let hash = 0x811c9dc5; // FNV-1a: the same name on every machine
-  for (const character of `${server}_${tool}`) {
-    hash = Math.imul(hash ^ character.codePointAt(0)!, 0x01000193) >>> 0;
-  }
-  return `${name.slice(0, MAX_NAME - 9)}_${hash.toString(16).padStart(8, "0")}`;
-}
-
-/** An object schema, without the dialect's name, which some endpoints refuse. */
-function schemaOf({ inputSchema: { $schema: _, ...schema } }: ListedTool): JsonSchema {
-  return { ...schema, type: "object", properties: schema["properties"] ?? {} };
 }
 
 function statusOf(
