@@ -113,7 +113,12 @@ export interface ClientOptions {
    * @default 120_000
    */
   idleTimeoutMs?: number | undefined;
-  /** The longest time of one tool call. @default no limit */
+  /**
+   * The longest time of one tool call; a tool's own `timeoutMs` and an MCP server's `timeout` come
+   * first.
+   *
+   * @default no limit
+   */
   toolTimeoutMs?: number | undefined;
   /**
    * More keys of the request's body, which override the client's. `messages`, `tools` and `stream` are
