@@ -10,7 +10,6 @@ import { checkConversationId, ConversationConflictError, encodeMessages } from "
 import type { ConversationInfo, ConversationStore, ListOptions, Message } from "../mod.ts";
 import { Folder, type StoredFile } from "./fs_folder.ts";
 import {
-  encodeBase,
   fileNameOf,
   foreignNameOf,
   holds,
@@ -20,7 +19,7 @@ import {
   messagesIn,
   render,
 } from "./fs_format.ts";
-import { checkBase, checkWhole, guarded, listed } from "./operation.ts";
+import { checkBase, checkWhole, encodeBase, guarded, listed } from "./operation.ts";
 
 /** Options of {@linkcode FsConversationStore}. */
 export interface FsConversationStoreOptions {

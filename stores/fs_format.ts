@@ -4,7 +4,7 @@
  * @module
  */
 
-import { decodeMessage, encodeMessages, equalMessages } from "../mod.ts";
+import { decodeMessage, equalMessages } from "../mod.ts";
 import type { Message } from "../mod.ts";
 import type { StoredFile } from "./fs_folder.ts";
 
@@ -65,17 +65,6 @@ function shown(id: string): string {
 export function render(id: string, lines: readonly string[]): string {
   const messages = lines.length === 0 ? "[]" : `[\n${lines.join(",\n")}\n]`;
   return isPlain(id) ? `${messages}\n` : `{"id":${JSON.stringify(id)},"messages":${messages}}\n`;
-}
-
-/** The lines of `base`: those of `messages` as far as it holds the very same messages. */
-export function encodeBase(
-  base: readonly Message[],
-  messages: readonly Message[],
-  lines: readonly string[],
-): readonly string[] {
-  let same = 0;
-  while (same < lines.length && base[same] === messages[same]) same++;
-  return same === base.length ? lines.slice(0, same) : encodeMessages(base);
 }
 
 /** Whether the file holds these messages. As a rule we wrote it, and the text alone decides. */

@@ -26,6 +26,7 @@
 import {
   checkConversationId,
   ConversationConflictError,
+  decodeMessage,
   encodeMessages,
   equalMessages,
   ToolnexusError,
@@ -46,7 +47,15 @@ import {
 import type { Fingerprint, Head } from "./kv_layout.ts";
 import { Rows } from "./kv_rows.ts";
 import type { Addition, Draft, Place } from "./kv_rows.ts";
-import { checkBase, checkWhole, guarded, listed, reasonOf } from "./operation.ts";
+import {
+  checkBase,
+  checkWhole,
+  encodeBase,
+  guarded,
+  listed,
+  reasonOf,
+  Turns,
+} from "./operation.ts";
 
 export type {
   KvAtomicOperation,
@@ -117,6 +126,8 @@ export class KvConversationStore implements ConversationStore {
   readonly #kv: KvDatabase;
   readonly #keys: Keys;
   readonly #rows: Rows;
+  /** Saves and deletes of one conversation take effect in the order of the calls. */
+  readonly #turns = new Turns();
   /** Small facts about the arrays that callers hold, for as long as they hold them. */
   readonly #known = new WeakMap<readonly Message[], Known>();
 
@@ -167,42 +178,40 @@ export class KvConversationStore implements ConversationStore {
   async save(id: string, messages: readonly Message[], base?: readonly Message[]): Promise<void> {
     checkConversationId(id);
     checkBase(base);
+    // Encoded, and in line, before the first await: the caller may go on with its arrays.
     const lines = encodeMessages(messages);
-    await guarded("save", id, async () => {
-      const place = await this.#save(id, lines, base);
-      if (!place) this.#known.delete(messages);
-      else this.#known.set(messages, { ...place, id, print: fingerprint(lines, 0, lines.length) });
-    });
+    const baseLines = base && encodeBase(base, messages, lines);
+    await guarded("save", id, () =>
+      this.#turns.take(id, async () => {
+        const place = await this.#save(id, lines, this.#recognise(id, base), baseLines);
+        if (!place) this.#known.delete(messages);
+        else {
+          this.#known.set(messages, { ...place, id, print: fingerprint(lines, 0, lines.length) });
+        }
+      }));
   }
 
   /**
-   * Removes a conversation, if there is one; also one whose head is unreadable.
+   * Removes a conversation with all its rows, readable or not; one that is not there is no error.
    *
    * @throws {TypeError} if `id` is no conversation id
-   * @throws {StoreError} if the database fails
+   * @throws {StoreError} if the database fails: the conversation is there as it was, or it is gone
+   * and rows of it are left, which another `delete` removes, or a sweep
    */
   async delete(id: string): Promise<void> {
     checkConversationId(id);
-    await guarded("delete", id, async () => {
-      const part = await idPart(id);
-      const key = this.#keys.head(part);
-      for (;;) {
-        const entry = await this.#kv.get(key);
-        const { versionstamp } = entry;
-        if (versionstamp === null) return;
-        const { ok } = await commit(() =>
-          this.#kv.atomic().check({ key, versionstamp }).delete(key)
-        );
-        if (!ok) continue;
-        const head = readableHead(entry);
-        if (head) await this.#rows.remove(part, head.generation, 0, head.chunks);
-        return;
-      }
-    });
+    await guarded("delete", id, () =>
+      this.#turns.take(id, async () => {
+        const part = await idPart(id);
+        await commit(() => this.#kv.atomic().delete(this.#keys.head(part)));
+        // Without a head all of its rows are left-overs, whoever wrote them and when.
+        await this.#sweep(this.#keys.chunks(part), Infinity);
+      }));
   }
 
   /**
-   * The conversations, in the order of their ids' UTF-8 bytes, read as they are asked for.
+   * The conversations, in the order of their ids' UTF-8 bytes, read as they are asked for. Ids that a
+   * key has no room for, of over 1,024 bytes when each NUL counts twice, come first.
    *
    * @param options `prefix`: only ids that begin with it; `limit`: at most so many
    * @throws {TypeError} if `prefix` is no well-formed string or `limit` no number
@@ -237,31 +246,36 @@ export class KvConversationStore implements ConversationStore {
     const { graceMs = 3_600_000 } = options;
     checkWhole("graceMs", graceMs, 0);
     try {
-      return await this.#sweep(graceMs);
+      return await this.#sweep(this.#keys.chunks(), Date.now() - graceMs);
     } catch (cause) {
       throw new ToolnexusError("store_failed", `store sweep failed: ${reasonOf(cause)}`, { cause });
     }
   }
 
-  async #sweep(graceMs: number): Promise<number> {
-    const prefix = this.#keys.chunks();
+  /** Removes the chunks below a prefix that no head names, of generations begun by `latest`. */
+  async #sweep(prefix: KvKey, latest: number): Promise<number> {
+    const chunks = this.#keys.chunks();
     let selector: KvSelector = { prefix };
     let removed = 0;
     for (;;) {
       const first = await this.#firstRow(selector);
       if (!first) return removed;
-      const [part, generation, low] = first.key.slice(prefix.length) as [KvKeyPart, string, number];
+      const [part, generation, low] = first.key.slice(chunks.length) as [KvKeyPart, string, number];
       // Behind all rows of this generation: booleans come after numbers.
-      selector = { prefix, start: [...prefix, part, generation, true] };
-      if (typeof low !== "number" || !(generationTime(generation) <= Date.now() - graceMs)) {
+      const next = { prefix, start: [...chunks, part, generation, true] };
+      if (typeof low !== "number" || !(generationTime(generation) <= latest)) {
+        selector = next;
         continue;
       }
 
       const entry = await this.#kv.get(this.#keys.head(part));
       const head = readableHead(entry);
       const isUnreadable = !head && entry.versionstamp !== null;
-      if (isUnreadable || (isLive(head) && head.generation === generation)) continue;
-      const last = await this.#firstRow({ prefix: [...prefix, part, generation] }, true);
+      if (isUnreadable || (isLive(head) && head.generation === generation)) {
+        selector = next;
+        continue;
+      }
+      const last = await this.#firstRow({ prefix: [...chunks, part, generation] }, true);
       const end = Number(last?.key.at(-1) ?? low) + 1;
       // With an expired head goes the last chance that a writer adds to these rows; a writer that is
       // still staging them, and so has none yet, looks for the first of them when it is done.
@@ -271,20 +285,23 @@ export class KvConversationStore implements ConversationStore {
           .delete(this.#keys.chunk(part, generation, low));
         return head && !isLive(head) ? operation.delete(this.#keys.head(part)) : operation;
       });
+      // Refused, it is looked at again: the head is another one, or the answer was lost.
       if (!ok) continue;
       await this.#rows.remove(part, generation, low + 1, end);
       removed += end - low;
+      selector = next;
     }
   }
 
   async #save(
     id: string,
     lines: readonly string[],
-    base: readonly Message[] | undefined,
+    recognised: Found | undefined,
+    base: readonly string[] | undefined,
   ): Promise<Place | undefined> {
     const part = await idPart(id);
     const deadline = Date.now() + PATIENCE_MS;
-    let found = this.#recognise(id, base) ?? await this.#find(id, part, base);
+    let found = recognised ?? await this.#find(id, part, base);
     let draft: Draft | undefined;
     try {
       for (;;) {
@@ -318,14 +335,14 @@ export class KvConversationStore implements ConversationStore {
   }
 
   /** The place of a conversation that is what `base` says. */
-  async #find(id: string, part: KvKeyPart, base: readonly Message[] | undefined): Promise<Found> {
+  async #find(id: string, part: KvKeyPart, base: readonly string[] | undefined): Promise<Found> {
     if (!base) {
       const entry = await this.#kv.get(this.#keys.head(part));
       // What cannot be read is overwritten like anything else.
       return { versionstamp: entry.versionstamp, head: readableHead(entry) };
     }
     const { messages = [], ...found } = await this.#rows.load(part);
-    if (!equalMessages(messages, base)) throw new ConversationConflictError(id);
+    if (!equalMessages(messages, base.map(decodeMessage))) throw new ConversationConflictError(id);
     return found;
   }
 
@@ -351,9 +368,10 @@ export class KvConversationStore implements ConversationStore {
     ];
     for (const selector of selectors) {
       for await (const entry of this.#kv.list(selector, { batchSize: LIST_BATCH_SIZE })) {
-        const part = entry.key.at(-1);
+        const part = entry.key[heads.length];
         if (typeof part === "string" && !part.startsWith(start)) break;
-        yield entry;
+        // Longer keys are those of a store whose prefix ends in "head".
+        if (entry.key.length === heads.length + 1) yield entry;
       }
     }
   }

@@ -78,9 +78,10 @@ export class Keys {
     return [...this.#prefix, "head"];
   }
 
-  /** The prefix of all chunks; after it come conversation, generation, index. */
-  chunks(): KvKey {
-    return [...this.#prefix, "chunk"];
+  /** The prefix of all chunks, or of those of a conversation; then come generation and index. */
+  chunks(part?: KvKeyPart): KvKey {
+    const all = [...this.#prefix, "chunk"];
+    return part === undefined ? all : [...all, part];
   }
 
   /** The key of a head. */

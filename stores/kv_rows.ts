@@ -129,13 +129,15 @@ export class Rows {
     }
   }
 
-  /** Whether the chunks of a head live long enough for a head that is written now. */
+  /**
+   * Whether the chunks of a head live long enough for a head that is written now, and no longer than
+   * a chunk that is written now: the head tells when the first of them may vanish.
+   */
   canExtend(head: Head): boolean {
-    const { chunks, chunksExpireAt } = head;
-    if (chunks === 0) return false;
-    if (this.#expireIn === undefined) return chunksExpireAt === undefined;
-    return chunksExpireAt !== undefined &&
-      chunksExpireAt >= Date.now() + this.#expireIn + CHUNK_MARGIN_MS;
+    if (head.chunks === 0) return false;
+    const left = (head.chunksExpireAt ?? Infinity) - Date.now();
+    return left >= (this.#expireIn ?? Infinity) + CHUNK_MARGIN_MS &&
+      left <= (this.#chunkExpireIn ?? Infinity);
   }
 
   /** Adds messages to a conversation, if it is still at this place. */

@@ -1,12 +1,12 @@
 /**
- * What every operation of the stores in this folder has in common: how its options are checked, and
- * how a failure is told.
+ * What every operation of the stores in this folder has in common: how its arguments are checked,
+ * whose turn it is, and how a failure is told.
  *
  * @module
  */
 
-import { StoreError, ToolnexusError } from "../mod.ts";
-import type { Awaitable, ConversationInfo, ListOptions, StoreOperation } from "../mod.ts";
+import { encodeMessages, StoreError, ToolnexusError } from "../mod.ts";
+import type { Awaitable, ConversationInfo, ListOptions, Message, StoreOperation } from "../mod.ts";
 
 /**
  * Checks an option that is a number.
@@ -18,11 +18,14 @@ export function checkWhole(
   name: string,
   value: unknown,
   least: number,
-  most: number = Number.MAX_SAFE_INTEGER,
+  most?: number,
 ): void {
-  if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${String(value)}`);
-  if (!Number.isSafeInteger(value) || value < least || value > most) {
-    throw new RangeError(`${name} must be a whole number from ${least} to ${most}: ${value}`);
+  if (typeof value !== "number") {
+    throw new TypeError(`${name} must be a number: ${JSON.stringify(value) ?? String(value)}`);
+  }
+  if (!Number.isInteger(value) || value < least || value > (most ?? value)) {
+    const range = most === undefined ? `from ${least}` : `from ${least} to ${most}`;
+    throw new RangeError(`${name} must be a whole number ${range}: ${value}`);
   }
 }
 
@@ -34,6 +37,37 @@ export function checkWhole(
 export function checkBase(base: unknown): void {
   if (base !== undefined && !Array.isArray(base)) {
     throw new TypeError(`base must be an array: ${typeof base}`);
+  }
+}
+
+/** The lines of `base`: those of `messages` as far as it holds the very same messages. */
+export function encodeBase(
+  base: readonly Message[],
+  messages: readonly Message[],
+  lines: readonly string[],
+): readonly string[] {
+  let same = 0;
+  while (same < lines.length && base[same] === messages[same]) same++;
+  return same === base.length ? lines.slice(0, same) : encodeMessages(base);
+}
+
+/** Lets the calls of one object take turns: those with the same key, in their order. */
+export class Turns {
+  /** The last in line for each key. */
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** Gets in line at once, and does `work` when all who came before are done. */
+  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key);
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    this.#last.set(key, done);
+    await before;
+    try {
+      return await work();
+    } finally {
+      if (this.#last.get(key) === done) this.#last.delete(key);
+      resolve();
+    }
   }
 }
 

@@ -393,7 +393,6 @@ for (const [name, { at, value, says }] of Object.entries(damages)) {
     else await kv.set(key, value);
     await store.delete("a/b");
     assertEquals(await store.get("a/b"), null);
-    await store.sweep({ graceMs: 0 });
     assertEquals(await rowsOf(kv), []);
   });
 }

@@ -54,33 +54,35 @@ Deno.test("each save prolongs a conversation, reading does not", async () => {
 Deno.test("chunks outlive every head that needs them, and are refreshed before they run out", async () => {
   using time = new FakeTime();
   using kv = await Deno.openKv(":memory:");
-  const counter = new Counter(kv);
-  const store = new KvConversationStore(counter.kv, { expireIn: DAY });
-  const chunkEnds = new Map<string, number>();
+  const lives = new ChunkLives(kv);
+  const store = new KvConversationStore(lives.kv, { expireIn: DAY });
   let messages: Message[] = [];
-  let rewrites = 0;
   for (let n = 0; n < 100; n++) {
     const next = [...messages, user(String(n))];
     await store.save("a", next, messages);
     messages = next;
-    for (const { sets, deletes } of counter.commits) {
-      if (deletes.length > 0) rewrites++;
-      for (const { key, expireIn } of sets) {
-        if (key.includes("chunk")) {
-          chunkEnds.set(key.join("/"), Date.now() + (expireIn ?? Infinity));
-        } else assertEquals(expireIn, DAY);
-      }
-    }
-    counter.take();
-    for (const row of await rowsOf(kv, ["toolnexus", "chunk"])) {
-      const end = chunkEnds.get(row.key.join("/")) ?? 0;
-      assert(end >= Date.now() + DAY + MINUTE, `a chunk ends before the head does, at turn ${n}`);
-    }
+    await lives.check(DAY, `at turn ${n}`);
     time.tick(6 * HOUR);
   }
   // Once a day, not once a turn.
-  assert(rewrites >= 19 && rewrites <= 25, `${rewrites} refreshes`);
+  assert(lives.rewrites >= 19 && lives.rewrites <= 25, `${lives.rewrites} refreshes`);
   assertEquals((await store.get("a"))?.length, 100);
+});
+
+Deno.test("a conversation goes on whole in a store that keeps it for a shorter time", async () => {
+  using time = new FakeTime();
+  using kv = await Deno.openKv(":memory:");
+  const lives = new ChunkLives(kv);
+  await new KvConversationStore(lives.kv, { expireIn: 30 * DAY }).save("a", [user("0")], []);
+  await lives.check(30 * DAY, "at the first turn");
+  const store = new KvConversationStore(lives.kv, { expireIn: DAY });
+  for (let n = 1; n < 20; n++) {
+    const messages = await store.get("a") ?? [];
+    await store.save("a", [...messages, user(String(n))], messages);
+    await lives.check(DAY, `at turn ${n}`);
+    time.tick(12 * HOUR);
+  }
+  assertEquals((await store.get("a"))?.length, 20);
 });
 
 Deno.test("a conversation takes on the lifetime of the store that saves it", async () => {
@@ -160,37 +162,6 @@ Deno.test("sweep reads two rows a conversation, however long it is", async () =>
   assertEquals(rows, 4);
 });
 
-Deno.test("delete removes every row, and deleting nothing is fine", async () => {
-  using kv = await Deno.openKv(":memory:");
-  const store = new KvConversationStore(kv);
-  await store.delete("a");
-  await store.save("a", Array.from({ length: 30 }, () => large("1")), []);
-  await store.save("b", [user("1")], []);
-  const base = await store.get("a") ?? [];
-  await store.delete("a");
-  assertEquals(await store.get("a"), null);
-  assertEquals((await rowsOf(kv)).length, 2);
-  await assertRejects(() => store.save("a", [...base, user("2")], base), ConversationConflictError);
-});
-
-Deno.test("a delete beside a save removes the old or the new conversation, never half", async () => {
-  using kv = await Deno.openKv(":memory:");
-  const other = new KvConversationStore(kv);
-  await other.save("a", [large("1")], []);
-  let isFirst = true;
-  const store = new KvConversationStore(wrapKv(kv, {
-    commit: async (_commit, next) => {
-      if (isFirst) {
-        isFirst = false;
-        await other.save("a", [large("2")]);
-      }
-      return await next();
-    },
-  }));
-  await store.delete("a");
-  assertEquals(await rowsOf(kv), []);
-});
-
 Deno.test("list tells id, time and number of messages, in the order of UTF-8", async () => {
   using time = new FakeTime(Date.UTC(2026, 0, 2, 3, 4, 5));
   using kv = await Deno.openKv(":memory:");
@@ -222,6 +193,20 @@ Deno.test("list tells id, time and number of messages, in the order of UTF-8", a
   for (const prefix of [7, "\ud800"]) {
     assertThrows(() => store.list({ prefix: prefix as string }), TypeError, "prefix");
   }
+});
+
+Deno.test("list shows nothing of a store whose prefix begins with its own", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const store = new KvConversationStore(kv, { prefix: ["app"] });
+  await store.save("mine", [user("1")], []);
+  for (const part of ["head", "chunk", "mine"]) {
+    const other = new KvConversationStore(kv, { prefix: ["app", part] });
+    await other.save("theirs", [user("2")], []);
+    await other.save("head", [user("3")], []);
+    assertEquals(await idsOf(other), ["head", "theirs"]);
+  }
+  for (const prefix of ["", "m"]) assertEquals(await idsOf(store, { prefix }), ["mine"]);
+  for (const prefix of ["head", "th"]) assertEquals(await idsOf(store, { prefix }), []);
 });
 
 Deno.test("list goes through more conversations than one batch holds", async () => {
@@ -270,6 +255,39 @@ Deno.test("the longest id fits below the longest prefix, in every commit", async
   await store.delete(id);
   assertEquals(await rowsOf(kv), []);
 });
+
+/** Keeps an eye on when the chunks that are written in a database end. */
+class ChunkLives {
+  readonly #kv: Deno.Kv;
+  readonly #ends = new Map<string, number>();
+  /** How often rows were removed. */
+  rewrites = 0;
+  readonly kv: KvDatabase;
+
+  constructor(kv: Deno.Kv) {
+    this.#kv = kv;
+    this.kv = wrapKv(kv, {
+      commit: (commit, next) => {
+        if (commit.deletes.length > 0) this.rewrites++;
+        for (const { key, expireIn = Infinity } of commit.sets) {
+          this.#ends.set(key.join("/"), Date.now() + expireIn);
+        }
+        return next();
+      },
+    });
+  }
+
+  /** All chunks must live longer than a head that is written now. */
+  async check(expireIn: number, when: string): Promise<void> {
+    const rows = await rowsOf(this.#kv);
+    for (const { key } of rows) {
+      const left = (this.#ends.get(key.join("/")) ?? 0) - Date.now();
+      if (key.includes("head")) assertEquals(left, expireIn);
+      else assert(left >= expireIn + MINUTE, `a chunk ends before the head does ${when}`);
+    }
+    assert(rows.length >= 2);
+  }
+}
 
 /** A store whose process is killed at the `count`-th of its commits, or of those that delete. */
 function dying(kv: KvDatabase, count: number, kind?: "deletes"): KvConversationStore {
