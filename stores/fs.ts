@@ -13,6 +13,7 @@ import {
   fileNameOf,
   foreignNameOf,
   holds,
+  idIn,
   idOf,
   isFileName,
   mayStartWith,
@@ -24,8 +25,8 @@ import { checkBase, checkWhole, encodeBase, guarded, listed } from "./operation.
 /** Options of {@linkcode FsConversationStore}. */
 export interface FsConversationStoreOptions {
   /**
-   * How long a save or delete waits for another process that is writing, in whole milliseconds. A
-   * process that dies frees its lock; this is for one that is stopped.
+   * How long a save or delete waits for another process that is writing, in whole milliseconds,
+   * counted from the call. A process that dies frees its lock; this is for one that is stopped.
    *
    * @default 30_000
    */
@@ -47,6 +48,8 @@ export interface FsConversationStoreOptions {
  * systems that ignore case and on Windows too. Where another port left a file `<id>.json` for such
  * an id (made of `A-Z a-z 0-9 _ -`), it is read, and the next save moves it. Files may be written by
  * hand; the layout of the JSON does not matter.
+ *
+ * Folder and files are created for their owner alone: mode 0700 and 0600.
  *
  * **Crashes.** A save writes a new file, flushes it to the disk, renames it over the old one and
  * flushes the folder: whatever happens, the old or the new transcript is there, whole. When `save`
@@ -87,9 +90,9 @@ export class FsConversationStore implements ConversationStore {
   readonly #folder: Folder;
 
   /**
-   * Creates a store over a folder, a path or a `file:` URL. Nothing is read or written yet; the
-   * first save creates the folder, for its owner alone, when it is not there. A relative path is
-   * read against the working directory at each operation.
+   * Creates a store over a folder, a path or a `file:` URL (as `URL` or as text). Nothing is read or
+   * written yet; the first save creates the folder when it is not there. A relative path is read
+   * against the working directory at each operation.
    *
    * @throws {TypeError} if `dir` is no path and no `file:` URL, or an option has the wrong type
    * @throws {RangeError} if `lockTimeoutMs` is no whole number from 0
@@ -101,7 +104,8 @@ export class FsConversationStore implements ConversationStore {
     if (dir === "") throw new TypeError("dir must not be empty");
     const { lockTimeoutMs = 30_000 } = options;
     checkWhole("lockTimeoutMs", lockTimeoutMs, 0);
-    this.#folder = new Folder(dir instanceof URL ? fromFileUrl(dir) : dir, lockTimeoutMs);
+    const isUrl = dir instanceof URL || dir.startsWith("file://");
+    this.#folder = new Folder(isUrl ? fromFileUrl(dir) : dir, lockTimeoutMs);
   }
 
   /**
@@ -156,17 +160,15 @@ export class FsConversationStore implements ConversationStore {
    */
   async delete(id: string): Promise<void> {
     checkConversationId(id);
-    await guarded("delete", id, async () => {
-      const name = await fileNameOf(id);
-      // Taking the lock would create a folder that is not there.
-      if (!await this.#folder.has(name) && !await this.#foreignName(id)) return;
-      await this.#folder.exclusively(id, async (changes) => {
+    const isThere = async () =>
+      await this.#folder.has(await fileNameOf(id)) || await this.#foreignName(id) !== undefined;
+    await guarded("delete", id, () =>
+      this.#folder.exclusively(id, async (changes) => {
         // First what an unfinished move left: it must not come to light again.
         const foreignName = await this.#foreignName(id);
         if (foreignName) await changes.remove(foreignName);
-        await changes.remove(name);
-      });
-    });
+        await changes.remove(await fileNameOf(id));
+      }, isThere));
   }
 
   /**
@@ -187,18 +189,20 @@ export class FsConversationStore implements ConversationStore {
   }
 
   async *#fileNames(prefix: string): AsyncGenerator<string> {
-    for (const name of await this.#folder.names()) {
-      if (isFileName(name) && mayStartWith(name, prefix)) yield name;
+    const names = new Set(await this.#folder.names());
+    for (const name of names) {
+      if (!isFileName(name) || !mayStartWith(name, prefix)) continue;
+      const ownName = await ownNameOf(name);
+      // Another port's file beside our own: what an unfinished move left.
+      if (ownName === name || !names.has(ownName)) yield name;
     }
   }
 
   async #entry(name: string): Promise<ConversationInfo | undefined> {
-    const file = await this.#folder.read(name);
+    // Another port's file may have been moved since the names were read.
+    const file = await this.#folder.read(name) ?? await this.#folder.read(await ownNameOf(name));
     if (!file) return undefined;
     const id = await idOf(file);
-    const ownName = await fileNameOf(id);
-    // Another port's file beside our own: what an unfinished move left.
-    if (ownName !== name && await this.#folder.has(ownName)) return undefined;
     return { id, updatedAt: file.updatedAt, messageCount: messagesIn(file, id).length };
   }
 
@@ -221,4 +225,10 @@ export class FsConversationStore implements ConversationStore {
     if (!name || !await this.#folder.has(name)) return undefined;
     return (await this.#folder.names()).includes(name) ? name : undefined;
   }
+}
+
+/** The name that the conversation in a file has with us. */
+async function ownNameOf(name: string): Promise<string> {
+  const id = idIn(name);
+  return id === undefined ? name : await fileNameOf(id);
 }

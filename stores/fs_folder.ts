@@ -6,6 +6,7 @@
  */
 
 import { join } from "@std/path";
+import { Turns } from "./operation.ts";
 
 /** A file as it was read. */
 export interface StoredFile {
@@ -31,8 +32,8 @@ export interface FolderChanges {
 export class Folder {
   readonly #dir: string;
   readonly #lockTimeoutMs: number;
-  /** The last in line for each lock, in this object. */
-  readonly #lastInLine = new Map<string, Promise<void>>();
+  /** Whoever wants a lock in this object is in line for it. */
+  readonly #turns = new Turns();
 
   /** Opens nothing yet. */
   constructor(dir: string, lockTimeoutMs: number) {
@@ -79,49 +80,47 @@ export class Folder {
 
   /**
    * Does `work` while nobody else does any for this key. In this object the callers take turns in the
-   * order of their calls.
+   * order of their calls. When it is its turn, and before anything is created, `isNeeded` may say that
+   * there is nothing to do.
    *
    * Many keys share a lock file, and the files stay: removing one that others may have opened needs
    * more care than a few empty files are worth. One of size 1 is marked: its holder may have a
    * temporary file.
    */
-  async exclusively(key: string, work: (changes: FolderChanges) => Promise<void>): Promise<void> {
+  async exclusively(
+    key: string,
+    work: (changes: FolderChanges) => Promise<void>,
+    isNeeded?: () => Promise<boolean>,
+  ): Promise<void> {
     const slot = slotOf(key);
-    const before = this.#lastInLine.get(slot);
-    const { promise: done, resolve } = Promise.withResolvers<void>();
-    this.#lastInLine.set(slot, done);
-    await before;
-    try {
-      using lock = await this.#lock(slot);
-      const temporaryPrefix = `.temp-${slot}-`;
+    // Waiting in line counts: else the whole line would wait for one lock, one after another.
+    const deadline = performance.now() + this.#lockTimeoutMs;
+    await this.#turns.take(slot, async () => {
+      if (await isNeeded?.() === false) return;
+      using lock = await this.#lock(slot, deadline);
       // Who let go of the lock and left the mark has died.
       if ((await lock.stat()).size > 0) {
-        await this.#removeAll(temporaryPrefix);
+        await this.#removeAll(temporaryPrefix(slot));
         await lock.truncate(0);
       }
       await work({
-        replace: (name, text) => this.#replace(name, text, lock, temporaryPrefix),
+        replace: (name, text) => this.#replace(name, text, slot, lock),
         remove: (name) => this.#removeForGood(name),
       });
-    } finally {
-      if (this.#lastInLine.get(slot) === done) this.#lastInLine.delete(slot);
-      resolve();
-    }
+    });
   }
 
-  async #replace(
-    name: string,
-    text: string,
-    lock: Deno.FsFile,
-    temporaryPrefix: string,
-  ): Promise<void> {
-    const temporaryName = temporaryPrefix + crypto.randomUUID();
+  async #replace(name: string, text: string, slot: string, lock: Deno.FsFile): Promise<void> {
+    const temporaryName = temporaryPrefix(slot) + crypto.randomUUID();
     const temporary = this.#path(temporaryName);
     // A size is metadata: a journaling file system keeps the order of mark and temporary file even
     // over a power cut.
     await lock.truncate(1);
     try {
       await writeNew(temporary, text);
+      if (!await this.#isLock(slot, lock)) {
+        throw new Error(`${this.#path(lockName(slot))} was removed by someone else meanwhile`);
+      }
       await Deno.rename(temporary, this.#path(name));
     } catch (error) {
       try {
@@ -134,26 +133,31 @@ export class Folder {
     await lock.truncate(0);
   }
 
-  async #lock(slot: string): Promise<Deno.FsFile> {
-    const path = this.#path(`.lock-${slot}`);
-    const entry = await entryAt(path);
-    if (entry) checkRegular(path, entry);
-    else await Deno.mkdir(this.#dir, { recursive: true, mode: 0o700 });
-    const file = await Deno.open(path, { write: true, create: true });
-    try {
-      const deadline = performance.now() + this.#lockTimeoutMs;
-      // Not `lock()`: waiting for it cannot be given up.
-      while (!await file.tryLock(true)) {
-        if (performance.now() >= deadline) {
-          throw new Error(`${path} was locked by another writer for ${this.#lockTimeoutMs} ms`);
-        }
-        await new Promise((resolve) => setTimeout(resolve, 1 + 9 * Math.random()));
+  async #lock(slot: string, deadline: number): Promise<Deno.FsFile> {
+    const path = this.#path(lockName(slot));
+    for (;;) {
+      const entry = await entryAt(path);
+      if (entry) checkRegular(path, entry);
+      else await Deno.mkdir(this.#dir, { recursive: true, mode: 0o700 });
+      const file = await Deno.open(path, { write: true, create: true });
+      let isOurs = false;
+      try {
+        // Not `lock()`: waiting for it cannot be given up.
+        isOurs = await file.tryLock(true) && await this.#isLock(slot, file);
+      } finally {
+        if (!isOurs) file.close();
       }
-      return file;
-    } catch (error) {
-      file.close();
-      throw error;
+      if (isOurs) return file;
+      if (performance.now() >= deadline) {
+        throw new Error(`${path} was locked by another writer for ${this.#lockTimeoutMs} ms`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 1 + 9 * Math.random()));
     }
+  }
+
+  /** Whether the file of a lock is still there: one that was removed keeps nobody out. */
+  async #isLock(slot: string, file: Deno.FsFile): Promise<boolean> {
+    return (await entryAt(this.#path(lockName(slot))))?.ino === (await file.stat()).ino;
   }
 
   async #removeAll(prefix: string): Promise<void> {
@@ -188,6 +192,14 @@ export class Folder {
   }
 }
 
+function lockName(slot: string): string {
+  return `.lock-${slot}`;
+}
+
+function temporaryPrefix(slot: string): string {
+  return `.temp-${slot}-`;
+}
+
 /** One of sixteen: more writers at once than a disk has use for. Every process must come to the same. */
 function slotOf(key: string): string {
   let sum = 0;
@@ -195,8 +207,9 @@ function slotOf(key: string): string {
   return (sum & 15).toString(16);
 }
 
+/** For its owner alone, as the folder is: a conversation is nobody else's. */
 async function writeNew(path: string, text: string): Promise<void> {
-  using file = await Deno.open(path, { write: true, createNew: true });
+  using file = await Deno.open(path, { write: true, createNew: true, mode: 0o600 });
   const bytes = new TextEncoder().encode(text);
   for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
   await file.sync();

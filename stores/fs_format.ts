@@ -46,7 +46,7 @@ export function isFileName(name: string): boolean {
 }
 
 /** The id that a file name gives away. */
-function idIn(name: string): string | undefined {
+export function idIn(name: string): string | undefined {
   const id = name.endsWith(".json") ? name.slice(0, -".json".length) : "";
   return isPlain(id) || foreignNameOf(id) ? id : undefined;
 }

@@ -180,6 +180,22 @@ Deno.test("another port's file that a save could not remove any more does not co
   assertEquals((await folder.names()).includes("Chat.json"), false);
 });
 
+Deno.test("list shows a conversation that is moved meanwhile, once", async () => {
+  for (const isUnfinished of [false, true]) {
+    await using folder = await TemporaryFolder.create();
+    await folder.write("a.json", "[]");
+    await folder.write("Chat.json", JSON.stringify(hello));
+    const store = new FsConversationStore(folder.path);
+    const listing = store.list();
+    // The names are read by now.
+    const ids = [(await listing.next()).value?.id];
+    await store.save("Chat", answered, hello);
+    if (isUnfinished) await folder.write("Chat.json", JSON.stringify(hello));
+    for await (const { id } of listing) ids.push(id);
+    assertEquals(ids.sort(), ["Chat", "a"]);
+  }
+});
+
 /** Until it is disposed, `lstat`, `readFile` and `remove` find files as they do on such a system. */
 function ignoringCase(): Disposable {
   const { lstat, readFile, remove } = Deno;

@@ -128,20 +128,18 @@ Deno.test("saves without base take effect in the order of the calls", async () =
   }
 });
 
-Deno.test("a lock that is not given back is an error that names it, and nothing is lost", async () => {
+Deno.test("saves and deletes of one conversation take effect in the order of the calls", async () => {
   await using folder = await TemporaryFolder.create();
-  const store = new FsConversationStore(folder.path, { lockTimeoutMs: 30 });
-  await store.save("chat", hello);
-  const [path = ""] = await folder.lockFiles();
-  using other = await Deno.open(path, { write: true });
-  await other.lock(true);
-  await assertRejects(() => store.save("chat", answered, hello), StoreError, path);
-  const failure = await assertRejects(() => store.delete("chat"), StoreError, path);
-  assertEquals(failure.code, "store_failed");
-  assertEquals(await store.get("chat"), hello);
-  await other.unlock();
-  await store.save("chat", answered, hello);
-  assertEquals(await store.get("chat"), answered);
+  const store = new FsConversationStore(folder.path);
+  for (const id of ["chat", "Chat/1"]) {
+    await Promise.all([store.save(id, hello, []), store.delete(id)]);
+    assertEquals(await store.get(id), null);
+    await store.save(id, hello);
+    for (let round = 0; round < 10; round++) {
+      await Promise.all([store.delete(id), store.save(id, answered, [])]);
+      assertEquals(await store.get(id), answered);
+    }
+  }
 });
 
 Deno.test("list tells id, time and number of messages, by prefix and limit", async () => {
@@ -207,6 +205,7 @@ Deno.test("the first save creates the folder, for its owner alone; so does one a
   await store.save("chat", hello, []);
   if (Deno.build.os !== "windows") assertEquals((await Deno.stat(path)).mode! & 0o777, 0o700);
   assertEquals(await store.get("chat"), hello);
+  assertEquals(await new FsConversationStore(toFileUrl(path).href).get("chat"), hello);
 
   await Deno.remove(folder.path, { recursive: true });
   assertEquals(await store.get("chat"), null);
@@ -238,6 +237,7 @@ Deno.test("wrong constructor arguments are named", () => {
   assertThrows(() => new FsConversationStore(""), TypeError, "dir");
   assertThrows(() => new FsConversationStore(7 as never), TypeError, "dir");
   assertThrows(() => new FsConversationStore(new URL("https://example.com/")), TypeError);
+  assertThrows(() => new FsConversationStore("file://%"), TypeError);
   for (const lockTimeoutMs of [-1, 0.5, NaN, Infinity]) {
     assertThrows(
       () => new FsConversationStore("x", { lockTimeoutMs }),
@@ -278,6 +278,20 @@ Deno.test("reading and writing in its folder is all the permission it needs", as
   const { saved, error } = JSON.parse(await run("fs_fill", args, { permissions }));
   assertEquals([saved, error.name], [0, "StoreError"]);
   assertMatch(error.message, /store save of "plain" failed: Requires write access/);
+});
+
+Deno.test({
+  name: "a conversation is for the owner of the folder alone, whoever may read the folder",
+  ignore: Deno.build.os === "windows",
+  fn: async () => {
+    await using folder = await TemporaryFolder.create();
+    await Deno.mkdir(folder.path, { mode: 0o755 });
+    const store = new FsConversationStore(folder.path);
+    for (const messages of [hello, answered]) {
+      await store.save("chat", messages);
+      assertEquals((await Deno.stat(join(folder.path, "chat.json"))).mode! & 0o777, 0o600);
+    }
+  },
 });
 
 async function list(
