@@ -26,19 +26,25 @@ import type { ConversationInfo, ConversationStore, ListOptions, Message } from "
 export class InMemoryConversationStore implements ConversationStore {
   readonly #conversations = new Map<string, { messages: readonly Message[]; updatedAt: number }>();
 
-  /** A copy of the transcript kept under `id`; undefined if there is none. */
+  /**
+   * The transcript kept under `id`, as a copy of the caller's own; null when there is none.
+   *
+   * @throws {TypeError} if `id` is no conversation id
+   */
   // deno-lint-ignore require-await -- as with every other store, what is wrong is a rejection
-  async get(id: string): Promise<Message[] | undefined> {
+  async get(id: string): Promise<Message[] | null> {
     checkConversationId(id);
-    const kept = this.#conversations.get(id);
-    return kept && kept.messages.map(cloneJson);
+    return this.#conversations.get(id)?.messages.map(cloneJson) ?? null;
   }
 
   /**
    * Keeps a copy of `messages` under `id`.
    *
-   * @throws {ConversationConflictError} if `base` is given and is not what is kept
-   * @throws {TypeError} if a message is not JSON
+   * @param base the transcript that `messages` were built on: what `get` returned, what was last
+   * saved, or an equal copy; `[]` for "only if nothing is there". Absent: whatever is there is
+   * overwritten.
+   * @throws {TypeError} if `id` is no conversation id, or a message holds what JSON cannot
+   * @throws {ConversationConflictError} if the conversation is no longer what `base` says
    */
   // deno-lint-ignore require-await
   async save(id: string, messages: readonly Message[], base?: readonly Message[]): Promise<void> {
@@ -46,6 +52,7 @@ export class InMemoryConversationStore implements ConversationStore {
     const kept = this.#conversations.get(id)?.messages;
     let isAppend = false;
     if (base !== undefined) {
+      if (!Array.isArray(base)) throw new TypeError(`base must be an array: ${quote(base)}`);
       if (!equalMessages(kept ?? [], base)) throw new ConversationConflictError(id);
       isAppend = messages.length >= base.length &&
         base.every((message, index) => messages[index] === message);
@@ -56,17 +63,23 @@ export class InMemoryConversationStore implements ConversationStore {
     this.#conversations.set(id, { messages: copy, updatedAt: Date.now() });
   }
 
-  /** Forgets a conversation; whether there was one. */
+  /**
+   * Removes the conversation; one that is not there is no error.
+   *
+   * @throws {TypeError} if `id` is no conversation id
+   */
   // deno-lint-ignore require-await
-  async delete(id: string): Promise<boolean> {
+  async delete(id: string): Promise<void> {
     checkConversationId(id);
-    return this.#conversations.delete(id);
+    this.#conversations.delete(id);
   }
 
   /**
-   * Tells of the conversations, by id.
+   * The conversations, in the order of their ids' UTF-16 units.
    *
-   * @throws {TypeError | RangeError} at once, if an option is wrong
+   * @param options `prefix`: only ids that begin with it; `limit`: at most so many
+   * @throws {TypeError} if `prefix` is no well-formed string or `limit` no number
+   * @throws {RangeError} if `limit` is no whole number from 0
    */
   list(options: ListOptions = {}): AsyncGenerator<ConversationInfo> {
     const { prefix = "" } = options;

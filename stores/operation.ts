@@ -20,9 +20,7 @@ export function checkWhole(
   least: number,
   most?: number,
 ): void {
-  if (typeof value !== "number") {
-    throw new TypeError(`${name} must be a number: ${JSON.stringify(value) ?? String(value)}`);
-  }
+  if (typeof value !== "number") throw new TypeError(`${name} must be a number: ${shown(value)}`);
   if (!Number.isInteger(value) || value < least || value > (most ?? value)) {
     const range = most === undefined ? `from ${least}` : `from ${least} to ${most}`;
     throw new RangeError(`${name} must be a whole number ${range}: ${value}`);
@@ -36,8 +34,17 @@ export function checkWhole(
  */
 export function checkBase(base: unknown): void {
   if (base !== undefined && !Array.isArray(base)) {
-    throw new TypeError(`base must be an array: ${typeof base}`);
+    throw new TypeError(`base must be an array: ${shown(base)}`);
   }
+}
+
+/** A wrong value as an error shows it. */
+function shown(value: unknown): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch { /* a cycle, or a BigInt: named by its type */ }
+  return text ?? (typeof value === "object" ? "an object" : `a ${typeof value}`);
 }
 
 /** The lines of `base`: those of `messages` as far as it holds the very same messages. */
@@ -108,7 +115,7 @@ export function listed<Row>(
 ): AsyncIterableIterator<ConversationInfo> {
   const { prefix = "", limit = Number.MAX_SAFE_INTEGER } = options;
   if (typeof prefix !== "string" || !prefix.isWellFormed()) {
-    throw new TypeError(`prefix must be a well-formed string: ${JSON.stringify(prefix)}`);
+    throw new TypeError(`prefix must be a well-formed string: ${shown(prefix)}`);
   }
   checkWhole("limit", limit, 0);
   return entries(prefix, limit, listing);

@@ -140,7 +140,7 @@ Deno.test("requestTimeoutMs is tried again, then told as a time limit", async ()
     await time.tickAsync(0);
   }
   assertEquals([(await asking).code, calls], ["timeout", 3]);
-  assertEquals(await client.conversationStore().get("a"), undefined);
+  assertEquals(await client.conversationStore().get("a"), null);
 });
 
 Deno.test("requestTimeoutMs counts for each request, not for the run", async () => {

@@ -69,7 +69,7 @@ for (const style of STYLES) {
       const client = clientOf(server, options);
       const error = await assertRejects(() => go(client), ProviderError, "LLM 400");
       assertEquals([error.status, error.result, error.partialText], [400, undefined, undefined]);
-      assertEquals(await client.conversationStore().get("a"), undefined);
+      assertEquals(await client.conversationStore().get("a"), null);
       await go(client);
       assertEquals(await stored(client), ["user: go", "assistant: ok"]);
     });
@@ -107,7 +107,7 @@ for (const style of STYLES) {
       controller.abort();
       await asking;
       await server.gone;
-      assertEquals(await client.conversationStore().get("a"), undefined);
+      assertEquals(await client.conversationStore().get("a"), null);
     });
 
     Deno.test(`abort during a request after a round: the round is saved (${name})`, async () => {

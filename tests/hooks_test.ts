@@ -153,7 +153,7 @@ Deno.test("a hook that gives what is no transcript fails the run by its name", a
     const client = clientOf(server, { hooks });
     const error = await assertRejects(() => client.ask("go", { id: "a" }), HookError, "beforeLLM");
     assertEquals(error.code, "hook_failed");
-    assertEquals(await client.conversationStore().get("a"), undefined);
+    assertEquals(await client.conversationStore().get("a"), null);
   }
   assertEquals(server.requests.length, 0);
 });

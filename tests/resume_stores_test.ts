@@ -281,7 +281,7 @@ for (const name of ["plain", "streamed"] as const) {
     const store = new InMemoryConversationStore();
     const options = { id: "a", answer: yesTo(suspended), store };
     assertEquals((await WAYS[name].resume(client, options)).text, "Paid.");
-    assertEquals(await store.get("a"), undefined);
+    assertEquals(await store.get("a"), null);
     assertEquals((await client.conversationStore().get("a"))?.length, 4);
   });
 }

@@ -213,7 +213,7 @@ Deno.test("a stream that is left before it was read never runs", async () => {
   const stream = client.stream("go", { id: "a" });
   assertEquals(await stream[Symbol.asyncIterator]().return?.(), { done: true, value: undefined });
   await assertRejects(() => stream.result, RunAbortedError);
-  assertEquals(await client.conversationStore().get("a"), undefined);
+  assertEquals(await client.conversationStore().get("a"), null);
 });
 
 Deno.test("leaving a stream after its end changes nothing", async () => {
