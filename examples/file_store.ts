@@ -27,10 +27,11 @@ export function fileStore(dir: string): ConversationStore {
       }
     },
     async save(id, messages) {
+      const text = JSON.stringify(messages); // as they are now, whatever the caller does next
       await Deno.mkdir(dir, { recursive: true });
       const file = await path(id);
       const draft = `${file}.${crypto.randomUUID()}`;
-      await Deno.writeTextFile(draft, JSON.stringify(messages));
+      await Deno.writeTextFile(draft, text);
       await Deno.rename(draft, file); // who reads meanwhile sees the old file or the new one
     },
   };

@@ -66,6 +66,7 @@ Deno.test("what a map without copies and checks gets wrong is what the two optio
   assertEquals(await failing(conversationStoreContract(closures, options).filter(quick)), [
     "copies: changing what get returned changes nothing in the store",
     "copies: changing what was saved changes nothing in the store",
+    "copies: changing what is being saved changes nothing in the store",
     "JSON: undefined keys are dropped",
     "JSON: what JSON cannot hold is refused, and the old transcript stays",
     "ids: what is no id is refused",
@@ -111,6 +112,21 @@ Deno.test("cases of abilities that were not declared are not there", () => {
       .map(({ name }) => name),
   );
   assertEquals(new Set(all.map(({ name }) => name)).size, all.length, "a name is there twice");
+});
+
+Deno.test("a store may have a field named store", async () => {
+  class Wrapping extends RightStore {
+    readonly store = new RightStore();
+  }
+  const name = "round trip: get returns what was saved";
+  await named(conversationStoreContract(() => new Wrapping()), name).run();
+  class Failing extends Wrapping {
+    override save(): Promise<void> {
+      return Promise.reject(new Error("it is this one that is tried"));
+    }
+  }
+  const failing = conversationStoreContract(() => new Failing(), { abilities: [] });
+  await assertRejects(named(failing, name).run, Error, "it is this one that is tried");
 });
 
 Deno.test("every case opens a store of its own and closes it, failed or not", async () => {

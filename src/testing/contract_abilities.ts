@@ -5,15 +5,15 @@
  */
 
 import type { ListOptions } from "../../mod.ts";
-import { type Case, check, conversation, show, type Subject } from "./contract_subject.ts";
+import { type Case, check, conversation, pause, show, type Subject } from "./contract_subject.ts";
 
 const DAY_MS = 86_400_000;
 
 /** Saves one turn under each id, some at a time. */
 async function saveAll(subject: Subject, ids: readonly string[]): Promise<void> {
-  for (let i = 0; i < ids.length; i += 50) {
+  for (let start = 0; start < ids.length; start += 50) {
     await Promise.all(
-      ids.slice(i, i + 50).map((id) => subject.save(id, conversation(id, 1))),
+      ids.slice(start, start + 50).map((id) => subject.save(id, conversation(id, 1))),
     );
   }
 }
@@ -101,6 +101,30 @@ export const abilityCases: readonly Case[] = [
     },
   },
   {
+    name: "list: a save moves the time of its conversation, and nothing else does",
+    needs: ["list"],
+    async run(subject) {
+      const times = async () => {
+        const listed = await subject.list();
+        return ["a", "b"].map((id) => listed.get(id)?.updatedAt.getTime() ?? NaN) as [
+          number,
+          number,
+        ];
+      };
+      await saveAll(subject, ["a", "b"]);
+      const [savedA, savedB] = await times();
+      // Some clocks count in milliseconds, some in seconds.
+      for (const wait of [5, 50, 1_000]) {
+        await pause(wait);
+        await subject.save("a", conversation("a", 2));
+        const [a, b] = await times();
+        check(b === savedB, `the time of "b" moved by ${b - savedB} ms, and nobody saved it`);
+        if (a > savedA) return;
+      }
+      check(false, `the time of "a" has not moved since its first save`);
+    },
+  },
+  {
     name: "list: a prefix is taken literally",
     needs: ["list"],
     async run(subject) {
@@ -128,6 +152,7 @@ export const abilityCases: readonly Case[] = [
       await saveAll(subject, ids);
       for (
         const [options, count] of [
+          [{ limit: 0 }, 0],
           [{ limit: 1 }, 1],
           [{ limit: 4 }, 4],
           [{ limit: 5 }, 5],
@@ -135,6 +160,7 @@ export const abilityCases: readonly Case[] = [
           [{ prefix: "a", limit: 2 }, 2],
           [{ prefix: "b", limit: 3 }, 2],
           [{ prefix: "c", limit: 1 }, 0],
+          [{ prefix: "a", limit: 0 }, 0],
         ] as const
       ) {
         const found = await subject.list(options);
@@ -149,7 +175,7 @@ export const abilityCases: readonly Case[] = [
     name: "list: 1,001 conversations are all shown",
     needs: ["list"],
     async run(subject) {
-      const ids = Array.from({ length: 1_001 }, (_, i) => `conversation ${i}`);
+      const ids = Array.from({ length: 1_001 }, (_, index) => `conversation ${index}`);
       await saveAll(subject, ids);
       await lists(subject, undefined, ids);
       await lists(subject, { prefix: "conversation " }, ids);
@@ -199,7 +225,10 @@ export const abilityCases: readonly Case[] = [
       const other = await subject.reopen();
       for (const id of ids) await other.holds(id, conversation(id, 1), "after it was opened again");
       await other.holds("empty", [], "after it was opened again");
-      await other.knowsNothingOf("never saved", "after it was opened again");
+      await other.knowsNothingOf("later", "after it was opened again");
+      await subject.save("later", conversation("later", 1));
+      await other.holds("later", conversation("later", 1), "after another handle saved it first");
+      await subject.holds("a", conversation("a", 1), "before another handle saved it");
       await other.save("a", conversation("a", 2));
       await subject.holds("a", conversation("a", 2), "after another handle saved it");
       if (!subject.abilities.has("delete")) return;

@@ -17,7 +17,7 @@ import {
 } from "./contract_subject.ts";
 
 /** A transcript of both styles with something nested in every message. */
-function sample(): Message[] {
+export function bothStyles(): Message[] {
   return [
     { role: "user", content: [{ type: "text", text: "What time is it?" }] },
     {
@@ -31,7 +31,7 @@ function sample(): Message[] {
 }
 
 /** Any part of a message, to be reached into. */
-interface Part {
+export interface Part {
   [key: string | number]: Part;
 }
 
@@ -121,18 +121,18 @@ export const dataCases: readonly Case[] = [
   {
     name: "round trip: get returns what was saved",
     async run(subject) {
-      await subject.save("a", sample());
+      await subject.save("a", bothStyles());
       await subject.save("b", conversation("b", 3));
-      await subject.holds("a", sample(), "after save()");
+      await subject.holds("a", bothStyles(), "after save()");
       await subject.holds("b", conversation("b", 3), "after save()");
-      await subject.holds("a", sample(), "when read again");
+      await subject.holds("a", bothStyles(), "when read again");
     },
   },
   {
     name: "round trip: an unknown id is null or undefined",
     async run(subject) {
       await subject.knowsNothingOf("never saved", "in an empty store");
-      await subject.save("saved", sample());
+      await subject.save("saved", bothStyles());
       await subject.knowsNothingOf("never saved", "after another id was saved");
     },
   },
@@ -151,7 +151,7 @@ export const dataCases: readonly Case[] = [
     async run(subject) {
       await subject.save("a", []);
       await subject.holds("a", [], "after an empty transcript was saved");
-      await subject.save("b", sample());
+      await subject.save("b", bothStyles());
       await subject.save("b", []);
       await subject.holds("b", [], "after an empty transcript replaced another");
     },
@@ -161,10 +161,10 @@ export const dataCases: readonly Case[] = [
     expects: "copies",
     async run(subject) {
       for (const [what, change] of Object.entries(CARELESS)) {
-        await subject.save(what, sample());
+        await subject.save(what, bothStyles());
         const found = await subject.get(what) ?? [];
         carelessly(change, found);
-        await subject.holds(what, sample(), `after ${what} what get() had returned`);
+        await subject.holds(what, bothStyles(), `after ${what} what get() had returned`);
       }
     },
   },
@@ -173,19 +173,32 @@ export const dataCases: readonly Case[] = [
     expects: "copies",
     async run(subject) {
       for (const [what, change] of Object.entries(CARELESS)) {
-        const given = sample();
+        const given = bothStyles();
         await subject.save(what, given);
         carelessly(change, given);
-        await subject.holds(what, sample(), `after ${what} what had been given to save()`);
+        await subject.holds(what, bothStyles(), `after ${what} what had been given to save()`);
+      }
+    },
+  },
+  {
+    name: "copies: changing what is being saved changes nothing in the store",
+    expects: "copies",
+    async run(subject) {
+      for (const [what, change] of Object.entries(CARELESS)) {
+        const given = bothStyles();
+        const saving = subject.save(what, given);
+        carelessly(change, given);
+        await saving;
+        await subject.holds(what, bothStyles(), `after ${what} what save() was still writing`);
       }
     },
   },
   {
     name: "copies: save leaves what it was given as it was",
     async run(subject) {
-      const given = Object.freeze(sample().map((message) => Object.freeze(message)));
+      const given = Object.freeze(bothStyles().map((message) => Object.freeze(message)));
       await subject.save("a", given);
-      await subject.holds("a", sample(), "after a frozen transcript was saved");
+      await subject.holds("a", bothStyles(), "after a frozen transcript was saved");
     },
   },
   ...["x", "é", "€", "\u{1f600}"].map((character): Case => ({
@@ -219,8 +232,8 @@ export const dataCases: readonly Case[] = [
     name: "sizes: a transcript of 5 MiB",
     async run(subject) {
       const messages = [
-        ...Array.from({ length: 4 }, (_, i) => messageOf(1_048_576 + i, "é")),
-        ...Array.from({ length: 1_024 }, (_, i) => messageOf(1_024 + i % 3, "x")),
+        ...Array.from({ length: 4 }, (_, index) => messageOf(1_048_576 + index, "é")),
+        ...Array.from({ length: 1_024 }, (_, index) => messageOf(1_024 + index % 3, "x")),
       ];
       await subject.save("a", messages);
       await subject.holds("a", messages, "with 5 MiB in all");
@@ -245,15 +258,15 @@ export const dataCases: readonly Case[] = [
   {
     name: "Unicode: every text comes back exactly",
     async run(subject) {
-      for (const [i, text] of TEXTS.entries()) {
-        await subject.save(`${i}`, [
+      for (const [index, text] of TEXTS.entries()) {
+        await subject.save(`${index}`, [
           { role: "user", content: [{ type: "text", text }] },
           user(text),
         ]);
       }
-      for (const [i, text] of TEXTS.entries()) {
+      for (const [index, text] of TEXTS.entries()) {
         const expected = [{ role: "user", content: [{ type: "text", text }] }, user(text)];
-        await subject.holds(`${i}`, expected, `with the text ${show(text)}`);
+        await subject.holds(`${index}`, expected, `with the text ${show(text)}`);
       }
     },
   },
@@ -333,10 +346,10 @@ export const dataCases: readonly Case[] = [
     name: "JSON: what JSON cannot hold is refused, and the old transcript stays",
     expects: "validates",
     async run(subject: Subject) {
-      await subject.save("a", sample());
+      await subject.save("a", bothStyles());
       for (const [what, make] of Object.entries(NOT_JSON)) {
         await refuses(`a transcript with ${what}`, () => subject.save("a", make() as Message[]));
-        await subject.holds("a", sample(), `after a transcript with ${what}`);
+        await subject.holds("a", bothStyles(), `after a transcript with ${what}`);
         await refuses(`a first one with ${what}`, () => subject.save("new", make() as Message[]));
         await subject.knowsNothingOf("new", `after a first transcript with ${what}`);
       }

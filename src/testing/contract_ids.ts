@@ -122,10 +122,10 @@ export const idCases: readonly Case[] = [
       for (const id of ids) await subject.save(id, [user(`I am ${id}`)]);
       for (const id of ids) await subject.holds(id, [user(`I am ${id}`)], "beside its like");
       if (!subject.abilities.has("delete")) return;
-      for (const [i, id] of ids.entries()) {
+      for (const [index, id] of ids.entries()) {
         await subject.delete(id);
         await subject.knowsNothingOf(id, "after delete()");
-        const next = ids[i + 1];
+        const next = ids[index + 1];
         if (next === undefined) continue;
         await subject.holds(next, [user(`I am ${next}`)], `after delete(${show(id)})`);
       }

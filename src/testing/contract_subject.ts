@@ -154,6 +154,11 @@ export function turnOfOthers(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
 
+/** Waits, where a clock must have moved on. */
+export function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
 /** Throws unless a condition holds. */
 export function check(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(message);
@@ -177,9 +182,9 @@ export function show(value: unknown): string {
 export function differenceOf(expected: readonly Message[], found: unknown): string | undefined {
   if (!Array.isArray(found)) return `it is ${show(found)}, no array`;
   const length = Math.min(expected.length, found.length);
-  for (let i = 0; i < length; i++) {
-    if (!equalMessages(expected.slice(i, i + 1), found.slice(i, i + 1))) {
-      return `message ${i} should be ${show(expected[i])} and is ${show(found[i])}`;
+  for (let index = 0; index < length; index++) {
+    if (!equalMessages(expected.slice(index, index + 1), found.slice(index, index + 1))) {
+      return `message ${index} should be ${show(expected[index])} and is ${show(found[index])}`;
     }
   }
   if (expected.length === found.length) return undefined;

@@ -26,12 +26,12 @@ async function all(work: readonly Promise<void>[]): Promise<void> {
 
 /** Whole transcripts overwrite each other while others read: every read must be one of them. */
 async function neverTorn(writers: readonly Subject[], readers: readonly Subject[]): Promise<void> {
-  const versions = writers.map((_, i) => conversation(`writer ${i}`, 15 + 10 * i));
+  const versions = writers.map((_, index) => conversation(`writer ${index}`, 15 + 10 * index));
   await writers[0]?.save("a", versions[0] ?? []);
   let writing = writers.length;
   const write = async (writer: Subject, version: Message[]) => {
     try {
-      for (let i = 0; i < 20; i++) await writer.save("a", version);
+      for (let count = 0; count < 20; count++) await writer.save("a", version);
     } finally {
       writing--;
     }
@@ -49,19 +49,86 @@ async function neverTorn(writers: readonly Subject[], readers: readonly Subject[
     } while (writing > 0);
   };
   await all([
-    ...writers.map((writer, i) => write(writer, versions[i] ?? [])),
+    ...writers.map((writer, index) => write(writer, versions[index] ?? [])),
     ...readers.map(read),
   ]);
   for (const reader of readers) await read(reader);
 }
 
+/** Whole turns are appended while others read: every read must end where a turn ends. */
+async function neverHalfATurn(writer: Subject, readers: readonly Subject[]): Promise<void> {
+  const turns = 20, transcript = conversation("a", turns);
+  await writer.save("a", []);
+  let isWriting = true;
+  const write = async () => {
+    try {
+      for (let turn = 1, saved: Message[] = []; turn <= turns; turn++) {
+        const next = transcript.slice(0, 2 * turn);
+        if (writer.abilities.has("base")) await writer.save("a", next, saved);
+        else await writer.save("a", next);
+        saved = next;
+      }
+    } finally {
+      isWriting = false;
+    }
+  };
+  const read = async (reader: Subject) => {
+    do {
+      await turnOfOthers();
+      const found = await reader.get("a") ?? [];
+      const difference = differenceOf(transcript.slice(0, found.length), found);
+      check(difference === undefined, `get() during an append is wrong: ${difference}`);
+      check(
+        found.length % 2 === 0,
+        `get() during an append returned half a turn: ${found.length} messages, … ${
+          show(found.at(-1))
+        }`,
+      );
+    } while (isWriting);
+  };
+  await all([write(), ...readers.map(read)]);
+  for (const reader of readers) await reader.holds("a", transcript, "after the last append");
+}
+
+/** Each writer tries again until its turns are in: they must all be there. */
+async function allTurnsKept(subjects: readonly Subject[]): Promise<void> {
+  const write = async (subject: Subject, name: string) => {
+    let refused = 0;
+    for (let turn = 0; turn < 5;) {
+      const base = await subject.get("a") ?? [];
+      try {
+        await subject.save("a", [...base, user(`${name} turn ${turn}`)], base);
+        turn++;
+      } catch (error) {
+        if (!(error instanceof ConversationConflictError)) throw error;
+        check(++refused < 1_000, `${name} was refused ${refused} times in ${turn + 1} turns`);
+        await turnOfOthers();
+      }
+    }
+  };
+  const names = subjects.map((_, index) => `writer ${index}`);
+  await all(subjects.map((subject, index) => write(subject, names[index] ?? "")));
+  for (const subject of subjects) {
+    const texts = (await subject.get("a") ?? []).map((message) => message.content);
+    for (const name of names) {
+      const turns = texts.filter((text) => String(text).startsWith(name));
+      const expected = Array.from({ length: 5 }, (_, turn) => `${name} turn ${turn}`);
+      check(show(turns) === show(expected), `${name} has left ${show(turns)}`);
+    }
+    const count = 5 * names.length;
+    check(texts.length === count, `${count} turns were saved and ${texts.length} are there`);
+  }
+}
+
 /** Saves that all build on the same: exactly one may go through. */
 async function oneWins(subjects: readonly Subject[], base: readonly Message[]): Promise<void> {
-  const attempts = subjects.map((_, i) => [...base, user(`writer ${i}`), assistant(`answer ${i}`)]);
+  const attempts = subjects.map((_, index) => {
+    return [...base, user(`writer ${index}`), assistant(`answer ${index}`)];
+  });
   const outcomes = await Promise.allSettled(
-    subjects.map((subject, i) => subject.save("a", attempts[i] ?? [], base)),
+    subjects.map((subject, index) => subject.save("a", attempts[index] ?? [], base)),
   );
-  const won = attempts.filter((_, i) => outcomes[i]?.status === "fulfilled");
+  const won = attempts.filter((_, index) => outcomes[index]?.status === "fulfilled");
   for (const outcome of outcomes) {
     if (outcome.status === "fulfilled") continue;
     check(
@@ -79,7 +146,7 @@ async function oneWins(subjects: readonly Subject[], base: readonly Message[]): 
 /** Two handles on the same data, in turns. */
 async function twoHandles(subject: Subject, count: number): Promise<Subject[]> {
   const other = await subject.reopen();
-  return Array.from({ length: count }, (_, i) => i % 2 === 0 ? subject : other);
+  return Array.from({ length: count }, (_, index) => index % 2 === 0 ? subject : other);
 }
 
 /** The cases about several writers. */
@@ -99,161 +166,19 @@ export const writerCases: readonly Case[] = [
     },
   },
   {
+    name: "writers: a read during appends ends where a turn ends",
+    async run(subject) {
+      await neverHalfATurn(subject, [subject, subject]);
+    },
+  },
+  {
     name: "writers: parallel saves of different ids do not mix",
     async run(subject) {
-      const ids = Array.from({ length: 32 }, (_, i) => `conversation ${i}`);
+      const ids = Array.from({ length: 32 }, (_, index) => `conversation ${index}`);
       await all(ids.map(async (id) => {
         for (let turns = 1; turns <= 5; turns++) await subject.save(id, conversation(id, turns));
       }));
       for (const id of ids) await subject.holds(id, conversation(id, 5), "after parallel saves");
-    },
-  },
-  {
-    name: "base: an append keeps what was there",
-    needs: ["base"],
-    async run(subject) {
-      let saved: Message[] = [];
-      for (let turns = 1; turns <= 5; turns++) {
-        const next = conversation("a", turns);
-        await subject.save("a", next, saved);
-        await subject.holds("a", next, `after turn ${turns}`);
-        saved = next;
-      }
-    },
-  },
-  {
-    name: "base: what get returned is a base",
-    needs: ["base"],
-    async run(subject) {
-      await subject.save("a", conversation("a", 1));
-      for (let turns = 2; turns <= 5; turns++) {
-        const base = await subject.get("a") ?? [];
-        await subject.save("a", [...base, ...conversation("a", turns).slice(-2)], base);
-      }
-      await subject.holds("a", conversation("a", 5), "after four appends to what get() returned");
-    },
-  },
-  {
-    name: "base: an equal copy is a base, whatever the order of its keys",
-    needs: ["base"],
-    async run(subject) {
-      await subject.save("a", conversation("a", 1));
-      await subject.save("a", conversation("a", 2), conversation("a", 1));
-      const reordered = conversation("a", 2).map(({ role, content }) => ({ content, role }));
-      await subject.save("a", conversation("a", 3), reordered);
-      await subject.holds("a", conversation("a", 3), "after appends to equal copies");
-    },
-  },
-  {
-    name: "base: a stale one is refused and changes nothing",
-    needs: ["base"],
-    async run(subject) {
-      const now = conversation("a", 3);
-      await subject.save("a", now);
-      const mine = [...conversation("a", 2), user("mine"), assistant("too late")];
-      const first = [user("other"), ...now.slice(1)];
-      const last = [...now.slice(0, -1), assistant("other")];
-      const refused: [string, Message[]][] = [
-        ["a base that someone has appended to", conversation("a", 2)],
-        ["a base that is longer than the transcript", conversation("a", 4)],
-        ["a base with another first message", first],
-        ["a base with another last message", last],
-        ["a base of another conversation", conversation("b", 3)],
-        ["a base in another order", now.toReversed()],
-      ];
-      for (const [what, base] of refused) {
-        await subject.conflicts("a", mine, base, `a transcript with ${what}`);
-        await subject.conflicts("a", [...base, user("more")], base, `by append to ${what}`);
-      }
-      await subject.save("a", conversation("a", 4), now);
-      await subject.holds("a", conversation("a", 4), "after a good base followed stale ones");
-    },
-  },
-  {
-    name: "base: an old one stays stale after several saves",
-    needs: ["base"],
-    async run(subject) {
-      await subject.save("a", conversation("a", 1), []);
-      const old = await subject.get("a") ?? [];
-      await subject.save("a", conversation("a", 2), old);
-      await subject.save("a", conversation("a", 3), conversation("a", 2));
-      await subject.conflicts("a", [...old, user("mine")], old, "two later turns");
-    },
-  },
-  {
-    name: "base: [] means only if nothing is there",
-    needs: ["base"],
-    async run(subject) {
-      await subject.save("a", conversation("a", 1), []);
-      await subject.holds("a", conversation("a", 1), "after a first save with base []");
-      await subject.conflicts("a", conversation("b", 1), [], "what was there, with base []");
-      await subject.save("empty", []);
-      await subject.save("empty", conversation("a", 1), []);
-      await subject.holds("empty", conversation("a", 1), "after base [] on an empty transcript");
-    },
-  },
-  {
-    name: "base: a base of an unknown id is refused",
-    needs: ["base"],
-    async run(subject) {
-      const base = conversation("a", 1);
-      await subject.conflicts("a", [...base, user("more")], base, "an id that is not there");
-    },
-  },
-  {
-    name: "base: a rewrite is kept",
-    needs: ["base"],
-    async run(subject) {
-      const rewrites = [
-        conversation("long", 30),
-        conversation("a", 3),
-        conversation("a", 1),
-        [user("summary"), ...conversation("a", 3)],
-        [...conversation("a", 3), ...conversation("b", 2)],
-        [...conversation("a", 2), ...conversation("b", 2)],
-        [],
-        conversation("a", 3),
-      ];
-      let saved: Message[] = [];
-      for (const [i, rewrite] of rewrites.entries()) {
-        await subject.save("a", rewrite, saved);
-        await subject.holds("a", rewrite, `after rewrite ${i}`);
-        saved = rewrite;
-      }
-      await subject.save("a", saved, saved);
-      await subject.holds("a", saved, "after a save of what was there");
-    },
-  },
-  {
-    name: "base: without one a save still overwrites",
-    needs: ["base"],
-    async run(subject) {
-      await subject.save("a", conversation("a", 3), []);
-      await subject.save("a", conversation("b", 2));
-      await subject.holds("a", conversation("b", 2), "after a save without base");
-      await subject.conflicts(
-        "a",
-        conversation("a", 4),
-        conversation("a", 3),
-        "the overwritten one",
-      );
-    },
-  },
-  {
-    name: "base: changing an array that served as base changes nothing in the store",
-    needs: ["base"],
-    expects: "copies",
-    async run(subject) {
-      await subject.save("a", conversation("a", 1));
-      const base = await subject.get("a") as Message[];
-      const next = [...base, ...conversation("a", 2).slice(2)];
-      await subject.save("a", next, base);
-      for (const message of next) message.content = "stranger";
-      base.length = 0;
-      next.length = 0;
-      await subject.holds("a", conversation("a", 2), "after base and messages were changed");
-      await subject.save("a", conversation("a", 3), conversation("a", 2));
-      await subject.holds("a", conversation("a", 3), "after one more append");
     },
   },
   {
@@ -275,29 +200,7 @@ export const writerCases: readonly Case[] = [
     name: "base: with retries no turn of 8 parallel writers is lost",
     needs: ["base"],
     async run(subject) {
-      const writer = async (name: string) => {
-        let refused = 0;
-        for (let turn = 0; turn < 5;) {
-          const base = await subject.get("a") ?? [];
-          try {
-            await subject.save("a", [...base, user(`${name} turn ${turn}`)], base);
-            turn++;
-          } catch (error) {
-            if (!(error instanceof ConversationConflictError)) throw error;
-            check(++refused < 1_000, `${name} was refused ${refused} times in ${turn + 1} turns`);
-            await turnOfOthers();
-          }
-        }
-      };
-      const names = Array.from({ length: 8 }, (_, i) => `writer ${i}`);
-      await all(names.map(writer));
-      const texts = (await subject.get("a") ?? []).map((message) => message.content);
-      for (const name of names) {
-        const turns = texts.filter((text) => String(text).startsWith(name));
-        const expected = Array.from({ length: 5 }, (_, turn) => `${name} turn ${turn}`);
-        check(show(turns) === show(expected), `${name} has left ${show(turns)}`);
-      }
-      check(texts.length === 40, `40 turns were saved and ${texts.length} are there`);
+      await allTurnsKept(Array<Subject>(8).fill(subject));
     },
   },
   {
@@ -306,6 +209,13 @@ export const writerCases: readonly Case[] = [
     async run(subject) {
       const other = await subject.reopen();
       await neverTorn([subject, other], [subject, other]);
+    },
+  },
+  {
+    name: "reopen: a read through another handle during appends ends where a turn ends",
+    needs: ["reopen"],
+    async run(subject) {
+      await neverHalfATurn(subject, [await subject.reopen()]);
     },
   },
   {
@@ -326,6 +236,21 @@ export const writerCases: readonly Case[] = [
     needs: ["base", "reopen"],
     async run(subject) {
       await oneWins(await twoHandles(subject, 16), []);
+    },
+  },
+  {
+    name: "reopen: of 16 parallel appends through two handles exactly one goes through",
+    needs: ["base", "reopen"],
+    async run(subject) {
+      await subject.save("a", conversation("a", 2), []);
+      await oneWins(await twoHandles(subject, 16), conversation("a", 2));
+    },
+  },
+  {
+    name: "reopen: with retries no turn of 8 parallel writers through two handles is lost",
+    needs: ["base", "reopen"],
+    async run(subject) {
+      await allTurnsKept(await twoHandles(subject, 8));
     },
   },
 ];

@@ -6,6 +6,7 @@
 
 import type { Awaitable, Message } from "../../mod.ts";
 import { abilityCases } from "./contract_abilities.ts";
+import { baseCases } from "./contract_base.ts";
 import { dataCases } from "./contract_data.ts";
 import { idCases } from "./contract_ids.ts";
 import {
@@ -124,7 +125,7 @@ export function conversationStoreContract(
     work: (opened: OpenedStore) => Promise<void>,
   ): Promise<void> => {
     const given = await open();
-    const opened = "store" in given ? given : { store: given };
+    const opened = "save" in given ? { store: given } : given;
     try {
       await work(opened);
     } catch (error) {
@@ -168,7 +169,7 @@ export function conversationStoreContract(
     },
   };
 
-  const cases = [...dataCases, ...idCases, ...writerCases, ...abilityCases]
+  const cases = [...dataCases, ...idCases, ...baseCases, ...writerCases, ...abilityCases]
     .filter(({ needs = [], expects }) =>
       (expects === undefined || expected[expects]) &&
       (declared === undefined || needs.every((ability) => declared.includes(ability)))

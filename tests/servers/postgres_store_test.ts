@@ -29,8 +29,17 @@ async function open() {
 const contract = conversationStoreContract(async () => {
   const { sql, store } = await open();
   await sql`truncate conversations`;
-  return { store, close: () => sql.end() };
-}, { abilities: ["base"] });
+  const opened = [sql];
+  return {
+    store,
+    reopen: async () => {
+      const other = await open();
+      opened.push(other.sql);
+      return other.store;
+    },
+    close: () => Promise.all(opened.map((each) => each.end())),
+  };
+}, { abilities: ["base", "reopen"] });
 
 for (const { name, run } of contract) {
   Deno.test({ name: `PostgreSQL: ${name}`, fn: run, ...options });

@@ -22,8 +22,17 @@ async function open() {
 const contract = conversationStoreContract(async () => {
   const { redis, store } = await open();
   await redis.flushAll();
-  return { store, close: () => redis.close() };
-}, { abilities: ["base"] });
+  const opened = [redis];
+  return {
+    store,
+    reopen: async () => {
+      const other = await open();
+      opened.push(other.redis);
+      return other.store;
+    },
+    close: () => Promise.all(opened.map((each) => each.close())),
+  };
+}, { abilities: ["base", "reopen"] });
 
 for (const { name, run } of contract) Deno.test({ name: `Redis: ${name}`, fn: run, ...options });
 
