@@ -242,7 +242,14 @@ Deno.test("a request without model, tokens or well-shaped tools is refused", () 
   assertEquals(openai({ tools: [declared, { type: "web_search" }], tool_choice: "auto" }), []);
   assertEquals(openai({ model: "" }), ["model: a model is required"]);
   assertEquals(openai({ tools: [] }), ["tools: must be a non-empty array"]);
-  assertEquals(openai({ tool_choice: "auto" }), ["tool_choice: only allowed with tools"]);
+  for (const rest of [{ tool_choice: "auto" }, { parallel_tool_calls: false }]) {
+    const [key] = Object.keys(rest);
+    assertEquals(openai(rest), [`${key}: only allowed with tools`]);
+    assertEquals(openai({ tools: [declared], ...rest }), []);
+  }
+  assertEquals(anthropic({ tool_choice: { type: "auto" } }), [
+    "tool_choice: only allowed with tools",
+  ]);
   assertEquals(openai({ tools: [tool] }), ["tools[0]: must be an object with a type"]);
   assertEquals(openai({ tools: [{ type: "function", function: { name: "a b" } }] }), [
     "tools[0].function.name: must be 1 to 64 letters, digits, _ and -",
