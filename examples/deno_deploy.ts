@@ -32,6 +32,7 @@ export default {
     if (request.method !== "POST") return new Response("POST a prompt\n", { status: 405 });
     const visitor = visitorOf(request);
     const prompt = await request.text();
+    if (prompt.trim() === "") return new Response("POST a prompt\n", { status: 400 });
     // A visitor who goes away ends the run; what was said so far is kept.
     const events = client.stream(prompt, { id: visitor.id })[Symbol.asyncIterator]();
     const body = new ReadableStream<Uint8Array>({

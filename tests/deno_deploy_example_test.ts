@@ -68,6 +68,7 @@ async function post(deployment: Deployment, prompt: string, cookie?: string) {
   const headers: HeadersInit = cookie === undefined ? {} : { cookie };
   const response = await fetch(await deployment.origin, { method: "POST", body: prompt, headers });
   return {
+    status: response.status,
     text: await response.text(),
     cookie: response.headers.get("set-cookie")?.split(";")[0],
   };
@@ -94,6 +95,8 @@ Deno.test("deno_deploy.ts keeps a conversation for each visitor, also over a res
       (await post(deployment, "Still there?", cookie)).text,
       "This conversation has 5 message(s).",
     );
+    const empty = await post(deployment, "", cookie);
+    assertEquals([empty.status, empty.text], [400, "POST a prompt\n"]);
     // A cookie that is no visitor's makes a new one: it chooses no conversation.
     const forged = await post(deployment, "Hello", "visitor=../../etc/passwd");
     assertEquals(forged.text, "This conversation has 1 message(s).");
