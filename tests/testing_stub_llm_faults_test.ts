@@ -54,6 +54,23 @@ Deno.test("a reply function that throws, or returns no reply, is a failure of th
   ]);
 });
 
+Deno.test("a reply that HTTP cannot carry is a failure of the test", async () => {
+  const replies: StubReply[] = [
+    { status: 204, body: "not allowed here" },
+    { status: 99 },
+    { headers: { "x-odd": "a\nb" } },
+    { body: { count: 1n } },
+    { sse: [], status: 1_000 },
+  ];
+  const stub = stubLlm(replies);
+  for (const reply of replies) {
+    const response = await send(stub, "openai");
+    assertEquals([response.status, response.headers.get("x-should-retry")], [500, "false"]);
+    assertStringIncludes((await response.json()).error.message, "got no reply", String(reply));
+  }
+  assertEquals((await complaints(stub)).length, replies.length);
+});
+
 Deno.test("what is no model call gets a 404, and closing says so", async () => {
   const stub = stubLlm(() => "yes");
   const models = await fetch(`${stub.baseUrl}/models`);

@@ -204,6 +204,37 @@ Deno.test("stubLlm sends a raw reply as it stands", async () => {
   assertEquals([empty.status, await empty.text()], [204, ""]);
 });
 
+Deno.test("stubLlm gives each response a request id, unless the reply has one", async () => {
+  await using stub = stubLlm([
+    "a",
+    { status: 500, headers: { "x-request-id": "mine", "request-id": "other" } },
+    { sse: ["data: [DONE]"], headers: { "request-id": "mine" } },
+  ]);
+  const ids = [];
+  for (const style of ["openai", "openai", "anthropic"] as const) {
+    const response = await send(stub, style);
+    await response.body?.cancel();
+    ids.push([response.headers.get("x-request-id"), response.headers.get("request-id")]);
+  }
+  assertEquals(ids, [["req_1", null], ["mine", "other"], [null, "mine"]]);
+});
+
+Deno.test("stubLlm counts the tokens of the prompt cache as each provider does", async () => {
+  const usage = { promptTokens: 7, cachedTokens: 2, cacheCreationTokens: 3 };
+  await using stub = stubLlm(() => ({ text: "a", usage }));
+  const anthropic = {
+    input_tokens: 7,
+    cache_read_input_tokens: 2,
+    cache_creation_input_tokens: 3,
+    output_tokens: 5,
+  };
+  assertEquals((await json(send(stub, "anthropic"))).usage, anthropic);
+  const [start] = await events(send(stub, "anthropic", { stream: true }));
+  assertEquals(start.message.usage, { ...anthropic, output_tokens: 1 });
+  const { prompt_tokens_details } = (await json(send(stub, "openai"))).usage;
+  assertEquals(prompt_tokens_details, { cached_tokens: 2 });
+});
+
 Deno.test("stubLlm writes the chunks of a raw stream one by one, wherever they are cut", async () => {
   const bytes = new TextEncoder().encode("data: \u{1f600}\n\n");
   const sse = ["data: a\r", "\n\r\n", bytes.subarray(0, 8), bytes.subarray(8), "data: [DONE]"];

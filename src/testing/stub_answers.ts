@@ -60,8 +60,8 @@ abstract class Answer {
     const { deltaLength } = this.context;
     const characters = Array.from(text);
     const deltas: string[] = [];
-    for (let i = 0; i < characters.length; i += deltaLength) {
-      deltas.push(characters.slice(i, i + deltaLength).join(""));
+    for (let at = 0; at < characters.length; at += deltaLength) {
+      deltas.push(characters.slice(at, at + deltaLength).join(""));
     }
     return deltas;
   }
@@ -238,10 +238,13 @@ class AnthropicAnswer extends Answer {
   }
 
   #usage(outputTokens: number): unknown {
-    const { promptTokens, cachedTokens } = this.usage;
+    const { promptTokens, cachedTokens, cacheCreationTokens } = this.usage;
     return {
       input_tokens: promptTokens,
       ...(cachedTokens === undefined ? {} : { cache_read_input_tokens: cachedTokens }),
+      ...(cacheCreationTokens === undefined
+        ? {}
+        : { cache_creation_input_tokens: cacheCreationTokens }),
       output_tokens: outputTokens,
     };
   }

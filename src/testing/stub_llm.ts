@@ -45,7 +45,8 @@ export interface StubLlm extends AsyncDisposable {
    * calls it.
    *
    * @throws {AggregateError} if a call was not expected, a request was refused, a reply function
-   * threw, or a reply was not asked for; one entry of `errors` for each
+   * threw, a reply was none that HTTP can carry, or a reply was not asked for; one entry of `errors`
+   * for each
    */
   close(): Promise<void>;
 }
@@ -121,7 +122,7 @@ class Stub implements StubLlm {
     atLeast(1, "chunkBytes", chunkBytes);
     atLeast(0, "delayMs", delayMs);
     if (typeof script !== "function") {
-      script.forEach((reply, i) => checkReply(reply, `reply ${i + 1}`));
+      script.forEach((reply, index) => checkReply(reply, `reply ${index + 1}`));
     }
     this.#script = typeof script === "function" ? script : [...script];
     this.#strict = strict;
@@ -155,8 +156,9 @@ class Stub implements StubLlm {
 
   #verify(): void {
     if (typeof this.#script !== "function") {
-      for (let i = this.#repliesUsed; i < this.#script.length; i++) {
-        this.#fail(`reply ${i + 1} was never asked for: ${describe(this.#script[i])}`);
+      for (const [index, reply] of this.#script.entries()) {
+        if (index < this.#repliesUsed) continue;
+        this.#fail(`reply ${index + 1} was never asked for: ${describe(reply)}`);
       }
     }
     if (this.#failures.length > 0) {
@@ -181,8 +183,7 @@ class Stub implements StubLlm {
     const called = `${request.method} ${pathname}`;
     if (style === undefined || request.method !== "POST") {
       this.#fail(`${called} is no model call`);
-      const { status, headers, body } = errorResponse(style ?? "openai", 404, `unknown: ${called}`);
-      return new Response(body as string, { status, headers });
+      return this.#send(errorResponse(style ?? "openai", 404, `unknown: ${called}`));
     }
     const hangUp = new AbortController();
     let answered = false;
@@ -206,39 +207,46 @@ class Stub implements StubLlm {
       },
     };
     const call = this.requests.push(recorded);
-    const response = await this.#answer(recorded, body, call);
+    const response = await this.#answer(recorded, body, call, hangUp);
     // Nobody is there any more; an answer would only make Deno print that warning.
     if (hangUp.signal.aborted) return await new Promise<never>(() => {});
     answered = true;
-    response.headers.set(style === "openai" ? "x-request-id" : "request-id", `req_${call}`);
-    return this.#send(response, hangUp);
+    const idHeader = style === "openai" ? "x-request-id" : "request-id";
+    if (!response.headers.has(idHeader)) response.headers.set(idHeader, `req_${call}`);
+    return response;
   }
 
-  async #answer(request: StubRequest, body: unknown, call: number): Promise<StubResponse> {
+  async #answer(
+    request: StubRequest,
+    body: unknown,
+    call: number,
+    hangUp: AbortController,
+  ): Promise<Response> {
     const { style } = request;
     const name = `call ${call} (${request.path})`;
     if (this.#strict !== false || body === undefined) {
       const refusals = refusalsOf(style, body);
       if (refusals.length > 0) {
         if (this.#strict !== "refuse") this.#fail(`${name} was refused: ${refusals.join("; ")}`);
-        return errorResponse(style, 400, refusals.join("; "));
+        return this.#send(errorResponse(style, 400, refusals.join("; ")));
       }
     }
     try {
-      return responseOf(await this.#nextReply(request), {
+      const response = responseOf(await this.#nextReply(request), {
         style,
         body: request.body,
         call,
         deltaLength: this.#deltaLength,
         nextToolCall: () => ++this.#toolCalls,
       });
+      return this.#send(response, hangUp);
     } catch (error) {
       // The test is wrong, or what it tests: no retry would mend it.
       const message = `${name} got no reply: ${error instanceof Error ? error.message : error}`;
       this.#fail(message, error);
       const response = errorResponse(style, 500, message);
       response.headers.set("x-should-retry", "false");
-      return response;
+      return this.#send(response);
     }
   }
 
@@ -258,7 +266,7 @@ class Stub implements StubLlm {
     return reply;
   }
 
-  #send({ status, headers, body }: StubResponse, hangUp: AbortController): Response {
+  #send({ status, headers, body }: StubResponse, hangUp?: AbortController): Response {
     if (typeof body === "string" || body instanceof Uint8Array) {
       return new Response(body.length === 0 ? null : body, { status, headers });
     }
@@ -282,7 +290,7 @@ class Stub implements StubLlm {
       },
       cancel: () => {
         clearTimeout(timer);
-        hangUp.abort();
+        hangUp?.abort();
       },
     }, { highWaterMark: 0 });
     return new Response(stream, { status, headers });
@@ -312,7 +320,7 @@ function* cutBytes(
 ): Generator<Uint8Array, void> {
   for (const chunk of chunks) {
     const bytes = typeof chunk === "string" ? encoder.encode(chunk) : chunk;
-    for (let i = 0; i < bytes.length; i += size) yield bytes.subarray(i, i + size);
+    for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
   }
 }
 

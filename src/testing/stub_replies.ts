@@ -75,7 +75,7 @@ export interface StubAnswer {
 export interface StubRawReply {
   /** The HTTP status. @default 200 */
   status?: number | undefined;
-  /** Headers. @default a content type that fits the body */
+  /** Headers. @default a content type that fits the body, and a request id */
   headers?: HeadersInit | undefined;
   /**
    * Bytes or text as they are; anything else becomes JSON.
