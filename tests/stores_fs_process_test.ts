@@ -3,63 +3,40 @@ import { assert, assertEquals, assertGreater } from "@std/assert";
 import { join } from "@std/path";
 import type { Message } from "../mod.ts";
 import { FsConversationStore } from "../stores/fs.ts";
-import { lostOf } from "./fixtures/append.ts";
-import { program, run, TemporaryFolder } from "./fixtures/fs_folder.ts";
+import { TemporaryFolder } from "./fixtures/fs_folder.ts";
+import {
+  fourWriters,
+  killed,
+  type Kills,
+  report,
+  run,
+  twoHundredKills,
+} from "./fixtures/processes.ts";
 
 const unix = Deno.build.os !== "windows";
 
 Deno.test("four processes append 250 messages each to one conversation: all 1,000 are kept", async () => {
   await using folder = await TemporaryFolder.create();
-  const writers = ["anna", "bert", "cleo", "dana"];
-  const start = performance.now();
-  const conflicts = await Promise.all(
-    writers.map((writer) => run("fs_append", [folder.path, "one/Chat", writer, "250"])),
-  );
-  report(`4 × 250 appends: ${seconds(start)}, conflicts ${conflicts.map((text) => text.trim())}`);
-
-  const messages = await new FsConversationStore(folder.path).get("one/Chat");
-  assertEquals(lostOf(messages, writers, 250), []);
+  const store = new FsConversationStore(folder.path);
+  await fourWriters(store, "one/Chat", "fs_append", folder.path);
   assertEquals((await folder.names()).length, 1);
 });
 
 Deno.test("200 kills at random instants: the old or the new transcript, nothing acknowledged lost", async () => {
-  const start = performance.now();
-  const totals = { kills: 0, saves: 0, unacknowledged: 0, leftovers: 0 };
-  const kill = async (id: string) => {
-    await using folder = await TemporaryFolder.create();
-    for (let turn = 0; turn < 25; turn++) await killOnce(folder, id, totals);
-  };
   const lanes = [["chat", "a/b"], ["Chat", "con"], ["thread-1", "../x"], ["THREAD", "é"]];
-  const outcomes = await Promise.allSettled(lanes.map(async (ids) => {
-    for (const id of ids) await kill(id);
+  await twoHundredKills(lanes.map((ids) => async (totals) => {
+    for (const id of ids) {
+      await using folder = await TemporaryFolder.create();
+      for (let turn = 0; turn < 25; turn++) await killOnce(folder, id, totals);
+    }
   }));
-  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-  report(`kill -9: ${seconds(start)}, ${JSON.stringify(totals)}`);
-  assertEquals(totals.kills, 200);
-  // Else the kills did not hit what this is about.
-  assertGreater(totals.leftovers, 0);
 });
 
 /** Runs a program that saves without end, kills it, and checks what it left. */
-async function killOnce(
-  folder: TemporaryFolder,
-  id: string,
-  totals: { kills: number; saves: number; unacknowledged: number; leftovers: number },
-): Promise<void> {
+async function killOnce(folder: TemporaryFolder, id: string, totals: Kills): Promise<void> {
   const store = new FsConversationStore(folder.path);
   const before = (await store.get(id).catch(() => null))?.length ?? 0;
-  const child = program("fs_save_loop", [folder.path, id]).spawn();
-  const errors = new Response(child.stderr).text();
-  let printed = "";
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
-    printed += text;
-    timer ??= setTimeout(() => child.kill("SIGKILL"), 20 * Math.random());
-  }
-  clearTimeout(timer);
-  assertEquals([(await child.status).signal, await errors], ["SIGKILL", ""]);
-
-  const acknowledged = Number(printed.trim().split("\n").at(-1));
+  const acknowledged = Number((await killed("fs_save_loop", [folder.path, id], 20)).at(-1));
   const messages = await store.get(id) ?? [];
   const unacknowledged = messages.length - acknowledged;
   assert(unacknowledged === 0 || unacknowledged === 1, `${messages.length} of ${acknowledged}`);
@@ -169,13 +146,4 @@ async function mayWrite(dir: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** Figures of a run, for whoever reads its output. */
-function report(line: string): void {
-  console.log(line);
-}
-
-function seconds(start: number): string {
-  return `${((performance.now() - start) / 1_000).toFixed(1)} s`;
 }

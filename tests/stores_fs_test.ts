@@ -8,7 +8,8 @@ import {
   StoreError,
 } from "../mod.ts";
 import { FsConversationStore } from "../stores/fs.ts";
-import { run, TemporaryFolder } from "./fixtures/fs_folder.ts";
+import { TemporaryFolder } from "./fixtures/fs_folder.ts";
+import { run } from "./fixtures/processes.ts";
 
 const hello: Message[] = [{ role: "user", content: "hello" }];
 const answered: Message[] = [...hello, { role: "assistant", content: "hi" }];

@@ -7,7 +7,7 @@ import { assert, assertEquals, assertGreater } from "@std/assert";
 import { conversationStoreContract } from "../../src/testing/mod.ts";
 import { KvConversationStore } from "../../stores/kv.ts";
 import { lostOf } from "../fixtures/append.ts";
-import { run } from "../fixtures/fs_folder.ts";
+import { run } from "../fixtures/processes.ts";
 import { rowsOf } from "../fixtures/kv_wrapper.ts";
 
 const denokv = await findServer();

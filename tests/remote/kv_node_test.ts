@@ -6,7 +6,7 @@ import { assertEquals } from "@std/assert";
 import { fromFileUrl } from "@std/path";
 import { KvConversationStore } from "../../stores/kv.ts";
 import { lostOf } from "../fixtures/append.ts";
-import { run } from "../fixtures/fs_folder.ts";
+import { run } from "../fixtures/processes.ts";
 import { transcript } from "../fixtures/kv_save_loop.ts";
 
 const packages = ["@deno/kv@0.14.0", "esbuild@0.25.12"];
