@@ -51,7 +51,19 @@ const OPENAI: [what: string, messages: unknown[], refusal?: RegExp][] = [
     [...HELLO, calls(call("")), result("")],
     /tool_calls\[0\]\.id: is required/,
   ],
-  ["a call without name", [...HELLO, calls(call("a", "")), result("a")], /function\.name: is requ/],
+  ...["", "functions.weather", "get weather", "wetter_für", "n".repeat(65)].map((name) =>
+    [
+      `a call named ${name.slice(0, 20)}`,
+      [...HELLO, calls(call("a", name)), result("a")],
+      /^messages\[1\]\.tool_calls\[0\]\.function\.name: must be 1 to 64 letters, digits, _ and -$/,
+    ] as [string, unknown[], RegExp]
+  ),
+  ["a call with the longest name", [...HELLO, calls(call("a", "n".repeat(64))), result("a")]],
+  ["a legacy call of an odd name", [
+    ...HELLO,
+    { role: "assistant", content: null, function_call: { name: "f.g", arguments: "{}" } },
+    { role: "function", name: "f.g", content: "r" },
+  ], /^messages\[1\]\.function_call\.name: must be 1 to 64 letters/],
   [
     "a call of no type",
     [...HELLO, calls({ ...call("a"), type: "x" }), result("a")],
@@ -182,11 +194,18 @@ const ANTHROPIC: [what: string, messages: unknown[], refusal?: RegExp][] = [
     [...HELLO, uses(use("a.b")), results(toolResult("a.b"))],
     /id: must be letters/,
   ],
-  [
-    "a call without name",
-    [...HELLO, uses(use("a", "")), results(toolResult("a"))],
-    /name: is requir/,
-  ],
+  ...["", "functions.weather", "get weather", "wetter_für", "n".repeat(129)].map((name) =>
+    [
+      `a call named ${name.slice(0, 20)}`,
+      [...HELLO, uses(use("a", name)), results(toolResult("a"))],
+      /^messages\[1\]\.content\[0\]\.name: must be 1 to 128 letters, digits, _ and -$/,
+    ] as [string, unknown[], RegExp]
+  ),
+  ["a call with the longest name", [
+    ...HELLO,
+    uses(use("a", "n".repeat(128))),
+    results(toolResult("a")),
+  ]],
   [
     "an input that is no object",
     [...HELLO, uses(use("a", "f", "{}")), results(toolResult("a"))],

@@ -24,6 +24,8 @@ export const anthropicRules: Rules = {
   messages: anthropicMessages,
 };
 
+const LONGEST_NAME = 128;
+
 function anthropicOptions(body: Json, refuse: Refuse): void {
   const { max_tokens, system } = body;
   if (!Number.isInteger(max_tokens) || (max_tokens as number) < 1) {
@@ -43,7 +45,7 @@ function anthropicTools(tools: readonly unknown[], refuse: Refuse): void {
   tools.forEach((tool, index) => {
     const place = `tools[${index}]`;
     if (!isObject(tool)) return refuse(place, "must be an object");
-    toolName(tool.name, 128, `${place}.name`, refuse);
+    toolName(tool.name, LONGEST_NAME, `${place}.name`, refuse);
     if (names.has(tool.name)) refuse(`${place}.name`, `${tool.name} is used twice`);
     names.add(tool.name);
     // Tools that the provider runs itself have a versioned type and no schema.
@@ -125,7 +127,7 @@ function anthropicBlock(block: Json, place: string, refuse: Refuse): void {
       if (typeof block.id !== "string" || !/^[a-zA-Z0-9_-]+$/.test(block.id)) {
         refuse(`${place}.id`, "must be letters, digits, _ and -");
       }
-      if (!isText(block.name)) refuse(`${place}.name`, "is required");
+      toolName(block.name, LONGEST_NAME, `${place}.name`, refuse);
       break;
     case "thinking":
       if (typeof block.thinking !== "string") refuse(`${place}.thinking`, "is required");

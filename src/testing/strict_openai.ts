@@ -24,6 +24,8 @@ export const openaiRules: Rules = {
   messages: openaiMessages,
 };
 
+const LONGEST_NAME = 64;
+
 const ROLES = ["system", "developer", "user", "assistant", "tool", "function"];
 
 function openaiTool(tool: unknown, place: string, refuse: Refuse): void {
@@ -31,7 +33,7 @@ function openaiTool(tool: unknown, place: string, refuse: Refuse): void {
   if (tool.type !== "function") return;
   const declared = tool.function;
   if (!isObject(declared)) return refuse(`${place}.function`, "must be an object");
-  toolName(declared.name, 64, `${place}.function.name`, refuse);
+  toolName(declared.name, LONGEST_NAME, `${place}.function.name`, refuse);
   if (declared.parameters !== undefined) {
     objectSchema(declared.parameters, `${place}.function.parameters`, refuse);
   }
@@ -77,7 +79,7 @@ function openaiContent(message: Json, place: string, refuse: Refuse): void {
 
 /** Checks a legacy call; returns how many of the messages after it belong to it. */
 function functionCall(call: unknown, next: unknown, place: string, refuse: Refuse): number {
-  if (!isObject(call) || !isText(call.name)) refuse(`${place}.name`, "is required");
+  toolName(isObject(call) ? call.name : undefined, LONGEST_NAME, `${place}.name`, refuse);
   if (!isObject(call) || typeof call.arguments !== "string") {
     refuse(`${place}.arguments`, "must be a string");
   }
@@ -105,7 +107,7 @@ function openaiCalls(
       if (!isText(id)) refuse(`${place}[${index}].id`, "is required");
       else if (ids.includes(id)) refuse(`${place}[${index}].id`, `${id} is used twice`);
       if (type !== "function") refuse(`${place}[${index}].type`, "must be function");
-      if (!isText(name)) refuse(`${place}[${index}].function.name`, "is required");
+      toolName(name, LONGEST_NAME, `${place}[${index}].function.name`, refuse);
       if (typeof args !== "string") {
         refuse(`${place}[${index}].function.arguments`, "must be a string");
       }
