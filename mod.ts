@@ -82,13 +82,8 @@ export { trimTurns } from "./src/trim_turns.ts";
 export type { MetricEvent } from "./src/metrics.ts";
 export type { SpanAttributes, Tracer, TracerSpan } from "./src/tracer.ts";
 export { InMemoryConversationStore } from "./src/memory_store.ts";
-export {
-  checkConversationId,
-  copyMessages,
-  decodeMessage,
-  encodeMessages,
-  equalMessages,
-} from "./src/messages.ts";
+export { checkConversationId } from "./src/conversation_id.ts";
+export { copyMessages, decodeMessage, encodeMessages, equalMessages } from "./src/messages.ts";
 export { authRequired, pending, pendingOf } from "./src/pending.ts";
 export type { PendingInit } from "./src/pending.ts";
 export { defineTool } from "./src/tools/define_tool.ts";

@@ -42,7 +42,12 @@ export function checkNumber(name: string, value: unknown): asserts value is numb
  *
  * @throws {TypeError | RangeError} if it is none
  */
-export function count(name: string, value: unknown, least: number, fallback?: number): number {
+export function wholeNumber(
+  name: string,
+  value: unknown,
+  least: number,
+  fallback?: number,
+): number {
   if (value === undefined && fallback !== undefined) return fallback;
   checkNumber(name, value);
   if (!Number.isInteger(value) || value < least) {
@@ -56,7 +61,12 @@ export function count(name: string, value: unknown, least: number, fallback?: nu
  *
  * @throws {TypeError | RangeError} if it is none
  */
-export function time(name: string, value: unknown, least: number, fallback?: number): number {
+export function milliseconds(
+  name: string,
+  value: unknown,
+  least: number,
+  fallback?: number,
+): number {
   if (value === undefined && fallback !== undefined) return fallback;
   checkNumber(name, value);
   if (!(value >= least)) throw new RangeError(`${name} must be at least ${least}: ${value}`);
@@ -68,7 +78,7 @@ export function time(name: string, value: unknown, least: number, fallback?: num
  *
  * @throws {TypeError | RangeError} if it is none
  */
-export function optionalTime(name: string, value: unknown): number | undefined {
+export function timeLimit(name: string, value: unknown): number | undefined {
   if (value === undefined) return undefined;
   checkNumber(name, value);
   if (!(value > 0)) throw new RangeError(`${name} must be above 0: ${value}`);

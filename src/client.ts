@@ -9,14 +9,9 @@ import { ConversationConflictError, quote, type ToolnexusError } from "./errors.
 import { Execution } from "./execution.ts";
 import { callHook } from "./hooks.ts";
 import { InMemoryConversationStore } from "./memory_store.ts";
-import {
-  checkConversationId,
-  cloneJson,
-  copyJson,
-  copyMessages,
-  equalMessages,
-  isPlainObject,
-} from "./messages.ts";
+import { checkConversationId } from "./conversation_id.ts";
+import { cloneJson, copyJson, isPlainObject } from "./json.ts";
+import { copyMessages, equalMessages } from "./messages.ts";
 import { type MetricEvent, Metrics } from "./metrics.ts";
 import { type CallOptions, type ClientOptions, type Settings, settingsOf } from "./options.ts";
 import { RunStream } from "./run_stream.ts";

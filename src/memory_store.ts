@@ -4,9 +4,11 @@
  * @module
  */
 
-import { count } from "./checks.ts";
+import { wholeNumber } from "./checks.ts";
 import { ConversationConflictError, quote } from "./errors.ts";
-import { checkConversationId, cloneJson, copyMessages, equalMessages } from "./messages.ts";
+import { checkConversationId } from "./conversation_id.ts";
+import { cloneJson } from "./json.ts";
+import { copyMessages, equalMessages } from "./messages.ts";
 import type { ConversationInfo, ConversationStore, ListOptions, Message } from "./types.ts";
 
 /**
@@ -86,7 +88,7 @@ export class InMemoryConversationStore implements ConversationStore {
     if (typeof prefix !== "string" || !prefix.isWellFormed()) {
       throw new TypeError(`prefix must be a well-formed string: ${quote(prefix)}`);
     }
-    return this.#listed(prefix, count("limit", options.limit, 0, Number.MAX_SAFE_INTEGER));
+    return this.#listed(prefix, wholeNumber("limit", options.limit, 0, Number.MAX_SAFE_INTEGER));
   }
 
   async *#listed(prefix: string, limit: number): AsyncGenerator<ConversationInfo> {

@@ -4,11 +4,11 @@
  * @module
  */
 
-import { checkFunction, checkObject, count, optionalTime, time } from "./checks.ts";
+import { checkFunction, checkObject, milliseconds, timeLimit, wholeNumber } from "./checks.ts";
 import { type Endpoint, endpointOf } from "./endpoint.ts";
 import { HookError, quote } from "./errors.ts";
 import type { Hooks } from "./hooks.ts";
-import { copyJson, isPlainObject } from "./messages.ts";
+import { copyJson, isPlainObject } from "./json.ts";
 import type { MetricEvent } from "./metrics.ts";
 import { type Toolkit, toolkitOf } from "./tools/toolkit.ts";
 import type { Tracer } from "./tracer.ts";
@@ -219,10 +219,10 @@ export function settingsOf(options: ClientOptions, emit: Settings["emit"]): Sett
     model,
     systemPrompt: options.systemPrompt ?? "",
     toolkit: toolkitOf(options.toolkit),
-    maxTurns: count("maxTurns", options.maxTurns, 1, 10),
+    maxTurns: wholeNumber("maxTurns", options.maxTurns, 1, 10),
     maxTokens: options.maxTokens === undefined
       ? undefined
-      : count("maxTokens", options.maxTokens, 1),
+      : wholeNumber("maxTokens", options.maxTokens, 1),
     checkpoint,
     // A class may be a set of hooks, too.
     hooks: {
@@ -233,13 +233,13 @@ export function settingsOf(options: ClientOptions, emit: Settings["emit"]): Sett
     },
     waitFor: options.waitFor,
     onError: options.onError && ((info) => verdictOf(options.onError!, info)),
-    retries: count("retries", options.retries, 0, 2),
-    retryBaseMs: time("retryBaseMs", options.retryBaseMs, 0, 500),
-    maxRetryDelayMs: time("maxRetryDelayMs", options.maxRetryDelayMs, 0, 60_000),
-    timeoutMs: optionalTime("timeoutMs", options.timeoutMs),
-    requestTimeoutMs: optionalTime("requestTimeoutMs", options.requestTimeoutMs),
-    idleTimeoutMs: time("idleTimeoutMs", options.idleTimeoutMs, 1, 120_000),
-    toolTimeoutMs: optionalTime("toolTimeoutMs", options.toolTimeoutMs),
+    retries: wholeNumber("retries", options.retries, 0, 2),
+    retryBaseMs: milliseconds("retryBaseMs", options.retryBaseMs, 0, 500),
+    maxRetryDelayMs: milliseconds("maxRetryDelayMs", options.maxRetryDelayMs, 0, 60_000),
+    timeoutMs: timeLimit("timeoutMs", options.timeoutMs),
+    requestTimeoutMs: timeLimit("requestTimeoutMs", options.requestTimeoutMs),
+    idleTimeoutMs: milliseconds("idleTimeoutMs", options.idleTimeoutMs, 1, 120_000),
+    toolTimeoutMs: timeLimit("toolTimeoutMs", options.toolTimeoutMs),
     requestParams: copyJson(requestParams, "requestParams"),
     bodyTransform: options.bodyTransform,
     // The global is looked up at each call, so that it can be replaced.

@@ -5,7 +5,7 @@
  */
 
 import { quote } from "./errors.ts";
-import { isPlainObject } from "./messages.ts";
+import { isPlainObject } from "./json.ts";
 import type { PendingRequest, ToolResult } from "./types.ts";
 
 /** What {@linkcode pending} takes: a request whose id is made up unless given. */

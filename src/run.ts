@@ -4,7 +4,7 @@
  * @module
  */
 
-import { equalJson } from "./messages.ts";
+import { equalJson } from "./json.ts";
 import type { Settings } from "./options.ts";
 import { closedRound, interruptedRound, isKept, type Round } from "./round.ts";
 import type { Toolkit } from "./tools/toolkit.ts";

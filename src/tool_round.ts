@@ -6,7 +6,7 @@
 
 import { HookError, quote, reasonOf } from "./errors.ts";
 import { callHook } from "./hooks.ts";
-import { copyJson, equalJson, isPlainObject } from "./messages.ts";
+import { copyJson, equalJson, isPlainObject } from "./json.ts";
 import { isRequest, pendingOf, timeOf } from "./pending.ts";
 import type { CallOutcome, Round } from "./round.ts";
 import type { Run, RunContext } from "./run.ts";

@@ -6,8 +6,8 @@
  */
 
 import { ConversationConflictError, quote, StoreError, type ToolnexusError } from "./errors.ts";
-import { objectOf } from "./json.ts";
-import { equalJson, equalMessages, isMessage } from "./messages.ts";
+import { equalJson, objectOf } from "./json.ts";
+import { equalMessages, isMessage } from "./messages.ts";
 import { abortable, sleep } from "./scope.ts";
 import { balanceTranscript, INTERRUPTED, NOT_EXECUTED } from "./transcript/balance.ts";
 import { hasOnlyResults, lastTurn, withoutRequests } from "./transcript/last_turn.ts";

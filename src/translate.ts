@@ -4,11 +4,11 @@
  * @module
  */
 
-import { checkSignal, checkString, count } from "./checks.ts";
+import { checkSignal, checkString, wholeNumber } from "./checks.ts";
 import { quote } from "./errors.ts";
-import { textOrUndefined } from "./json.ts";
+import { isPlainObject, textOrUndefined } from "./json.ts";
 import { askModel } from "./loop.ts";
-import { copyMessages, isPlainObject } from "./messages.ts";
+import { copyMessages } from "./messages.ts";
 import type { CallOptions, Settings } from "./options.ts";
 import { Run } from "./run.ts";
 import { runScope } from "./run_scope.ts";
@@ -88,7 +88,7 @@ export async function translate(
   const messages = copyMessages(request.messages);
   checkSignal(signal);
   checkToolChoice(toolChoice);
-  if (maxTokens !== undefined) count("maxTokens", maxTokens, 1);
+  if (maxTokens !== undefined) wholeNumber("maxTokens", maxTokens, 1);
   if (system !== undefined) checkString("system", system);
   const { style } = settings;
   if (!Array.isArray(tools)) throw new TypeError(`tools must be an array: ${quote(tools)}`);

@@ -6,7 +6,7 @@
 
 import { checkNumber } from "./checks.ts";
 import { quote } from "./errors.ts";
-import { isPlainObject } from "./messages.ts";
+import { isPlainObject } from "./json.ts";
 import { leadingSystem } from "./transcript/system.ts";
 import { turnStarts } from "./transcript/turns.ts";
 import type { Message } from "./types.ts";

@@ -83,8 +83,10 @@ export function messagesIn(file: StoredFile, id: string): Message[] {
     messages = envelope.messages;
   } else messages = parse(file);
   if (!Array.isArray(messages)) throw damaged(file, "no array of messages");
-  const wrong = messages.findIndex((message) => !isObject(message));
-  if (wrong >= 0) throw damaged(file, `message ${wrong} is no object`);
+  const wrong = messages.findIndex((message) =>
+    !isObject(message) || typeof message.role !== "string"
+  );
+  if (wrong >= 0) throw damaged(file, `message ${wrong} is no object with a role`);
   return messages;
 }
 

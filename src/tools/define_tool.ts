@@ -4,10 +4,9 @@
  * @module
  */
 
-import { optionalTime } from "../checks.ts";
+import { timeLimit } from "../checks.ts";
 import { quote, reasonOf } from "../errors.ts";
-import { isJsonObject } from "../json.ts";
-import { isPlainObject } from "../messages.ts";
+import { isJsonObject, isPlainObject } from "../json.ts";
 import { pending } from "../pending.ts";
 import type { Awaitable, JsonSchema, Tool, ToolContext, ToolResult } from "../types.ts";
 import type { FromSchema } from "./from_schema.ts";
@@ -106,7 +105,7 @@ export function defineTool<const Schema extends JsonSchema | StandardJsonSchema 
     throw new TypeError(`needsApproval of tool ${name} must be a boolean or a function: ${given}`);
   }
   if (typeof run !== "function") throw new TypeError(`run of tool ${name} must be a function`);
-  optionalTime(`timeoutMs of tool ${name}`, timeoutMs);
+  timeLimit(`timeoutMs of tool ${name}`, timeoutMs);
   const standard = isStandardSchema(inputSchema) ? inputSchema : undefined;
   const json = standard !== undefined ? jsonSchemaOf(standard, name) : inputSchema ?? NO_ARGUMENTS;
   return {

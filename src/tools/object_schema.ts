@@ -4,8 +4,7 @@
  * @module
  */
 
-import { isJsonObject, objectOf } from "../json.ts";
-import { equalJson } from "../messages.ts";
+import { equalJson, isJsonObject, objectOf } from "../json.ts";
 import type { JsonSchema } from "../types.ts";
 
 /** What providers refuse at the top of a schema: each refuses the whole request for it. */

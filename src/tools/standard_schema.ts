@@ -6,7 +6,7 @@
  */
 
 import { quote, reasonOf } from "../errors.ts";
-import { isPlainObject } from "../messages.ts";
+import { isPlainObject } from "../json.ts";
 import type { JsonSchema } from "../types.ts";
 
 /** A problem that a schema found. */

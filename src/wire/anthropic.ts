@@ -4,11 +4,10 @@
  * @module
  */
 
-import { objectOf, textOrUndefined } from "../json.ts";
+import { equalJson, objectOf, textOrUndefined } from "../json.ts";
 import { callsOf, type Part, textOf } from "../transcript/read.ts";
 import { convertTranscript } from "../transcript/convert.ts";
 import { toAnthropic } from "../tools/declarations.ts";
-import { equalJson } from "../messages.ts";
 import type { Message, Usage } from "../types.ts";
 import { AnthropicDecoder } from "./anthropic_decoder.ts";
 import { sendableMessages } from "./anthropic_cleanup.ts";

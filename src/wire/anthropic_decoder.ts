@@ -6,8 +6,7 @@
  */
 
 import { StreamError } from "../errors.ts";
-import { objectOf, parseJson, textOrUndefined } from "../json.ts";
-import { equalJson } from "../messages.ts";
+import { equalJson, objectOf, parseJson, textOrUndefined } from "../json.ts";
 import { argumentsText, type Part } from "../transcript/read.ts";
 import type { StreamEvent } from "../types.ts";
 import { grow } from "./grow.ts";

@@ -2,7 +2,7 @@
 // words.
 
 import { refusalsOf } from "../../src/testing/strict.ts";
-import { equalJson } from "../../src/messages.ts";
+import { equalJson } from "../../src/json.ts";
 import { refusals } from "../strict.ts";
 import type { Fixture, Json } from "./fixture.ts";
 import { isTyped, KEY, type Observed } from "./play.ts";
