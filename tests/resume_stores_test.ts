@@ -2,6 +2,7 @@
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import {
   ConversationConflictError,
+  convertTranscript,
   InMemoryConversationStore,
   RunAbortedError,
   StaleAnswerError,
@@ -283,5 +284,20 @@ for (const name of ["plain", "streamed"] as const) {
     assertEquals((await WAYS[name].resume(client, options)).text, "Paid.");
     assertEquals(await store.get("a"), null);
     assertEquals((await client.conversationStore().get("a"))?.length, 4);
+  });
+}
+
+for (const [from, to] of [["openai", "anthropic"], ["anthropic", "openai"]] as const) {
+  Deno.test(`a suspended transcript that was converted from ${from} to ${to} style is resumed`, async () => {
+    await using server = stubLlm([calling("mail", "pay"), "Paid."]);
+    const pay = asking("pay");
+    const toolkit = [toolOf("mail"), pay];
+    const suspended = await clientOf(server, { style: from, toolkit }).run("go");
+    const history = convertTranscript(suspended.messages, to);
+    const client = clientOf(server, { style: to, toolkit });
+    const { text, messages } = await client.resume({ history, answer: yesTo(suspended) });
+    assertEquals([text, pay.runs.length], ["Paid.", 1]);
+    assertEquals(resultsOf(messages), ["c-mail: mail ran", "c-pay: pay done"]);
+    assertNoMarkWasSent(server);
   });
 }

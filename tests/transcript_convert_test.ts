@@ -103,16 +103,16 @@ const rows: Row[] = [
     wanted: [calling(call("a"), call("b")), tool("a", "no such file"), tool("b", "error")],
   },
   {
-    name: "the mark of a suspended call stays behind",
+    name: "the mark of a suspended call goes along",
     to: "openai",
     given: [assistant(use("a")), from({ ...result("a", "Pay?"), pending: { id: "pnd-1" } })],
-    wanted: [calling(call("a")), tool("a", "Pay?")],
+    wanted: [calling(call("a")), { ...tool("a", "Pay?"), pending: { id: "pnd-1" } }],
   },
   {
-    name: "the mark of a suspended call stays behind",
+    name: "the mark of a suspended call goes along",
     to: "anthropic",
     given: [calling(call("a")), { ...tool("a", "Pay?"), pending: { id: "pnd-1" } }],
-    wanted: [assistant(use("a")), from(result("a", "Pay?"))],
+    wanted: [assistant(use("a")), from({ ...result("a", "Pay?"), pending: { id: "pnd-1" } })],
   },
   {
     name: "tool names that a model made up",

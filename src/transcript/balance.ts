@@ -14,6 +14,7 @@ import {
   isLegacyCall,
   isResultBlock,
   isResultMessage,
+  markOf,
   parseArguments,
   type Part,
   resultId,
@@ -174,11 +175,6 @@ function closing(call: CallPart): string {
 /** Whether an answer is a message of its own, not a block of one. */
 function isMessage(answer: Part): answer is Message {
   return isResultMessage(answer as Message);
-}
-
-/** The mark of a suspended call: a stored result keeps it whatever its shape. */
-function markOf(answer: Part | undefined): { pending?: unknown } {
-  return answer?.pending === undefined ? {} : { pending: answer.pending };
 }
 
 /** Whether result blocks can be put into a message: a user message of Anthropic shape. */

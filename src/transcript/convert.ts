@@ -19,6 +19,7 @@ import {
   isLegacyCall,
   isResultBlock,
   isResultMessage,
+  markOf,
   parseArguments,
   type Part,
   toolCallsOf,
@@ -145,7 +146,7 @@ function openAIResult(result: Part, fits: boolean, ids: CallIds, attachments: Pa
     }
   }
   const content = contentOf(texts) ?? (result.is_error === true ? "error" : "");
-  return { ...own, role: "tool", tool_call_id: id, content };
+  return { ...own, role: "tool", tool_call_id: id, content, ...markOf(result) };
 }
 
 /** Parts as the content of a message: a lone text as a string, undefined for nothing. */
@@ -255,6 +256,7 @@ function anthropicResult(result: Part, ids: CallIds): Part {
     tool_use_id: ids.ofResult(result),
     content: content.length > 0 ? content : isError ? "error" : "",
     ...(isError ? { is_error: true } : {}),
+    ...markOf(result),
   };
 }
 

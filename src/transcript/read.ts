@@ -268,6 +268,11 @@ export function resultId(result: Part): string {
   return text(result.role === "tool" ? result.tool_call_id : result.tool_use_id);
 }
 
+/** The mark of a suspended call: its result keeps it in whatever shape it is stored. */
+export function markOf(result: Part | undefined): { pending?: unknown } {
+  return result?.pending === undefined ? {} : { pending: result.pending };
+}
+
 /** The tool's name on a result message; empty where none is given. */
 export function resultName(result: Part): string {
   return text(result.name);
