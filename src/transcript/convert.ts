@@ -39,6 +39,8 @@ import { leadingSystem } from "./system.ts";
  *   to a user message after it. What the other style has no place for becomes a short text note.
  * - Reasoning of the other provider is dropped, and the work of tools that it ran itself. A message
  *   that holds nothing else is left out.
+ * - A result keeps the request of a suspended call, so that the transcript can be resumed. The client
+ *   sends no such mark.
  * - Towards Anthropic, `system` and `developer` messages at the start stay as they are, for the
  *   request's `system`; later ones become user texts.
  *
