@@ -66,14 +66,16 @@ export class Turns {
   /** Gets in line at once, and does `work` when all who came before are done. */
   async take<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key);
-    const { promise: done, resolve } = Promise.withResolvers<void>();
-    this.#last.set(key, done);
-    await before;
-    try {
+    const mine = (async () => {
+      await before;
       return await work();
+    })();
+    const over = mine.then(() => {}, () => {});
+    this.#last.set(key, over);
+    try {
+      return await mine;
     } finally {
-      if (this.#last.get(key) === done) this.#last.delete(key);
-      resolve();
+      if (this.#last.get(key) === over) this.#last.delete(key);
     }
   }
 }
