@@ -97,11 +97,13 @@ export class Keys {
 
 /**
  * The part of a key that stands for a conversation: its id as it is. KV writes each NUL of a text as
- * two bytes; an id that grows too long by that is known by its digest, which is no text and so the
- * name of no other conversation.
+ * two bytes, and on Node a key is read back without a byte order mark at its start: an id that grows
+ * too long, or begins so, is known by its digest, which is no text and so the name of no other
+ * conversation.
  */
 export async function idPart(id: string): Promise<string | Uint8Array> {
-  if (!id.includes("\0") || partBytes(id) <= MAX_ID_PART_BYTES) return id;
+  const isTooLong = id.includes("\0") && partBytes(id) > MAX_ID_PART_BYTES;
+  if (!isTooLong && !id.startsWith("\ufeff")) return id;
   return new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(id)));
 }
 
