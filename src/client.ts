@@ -10,7 +10,8 @@ import { Execution } from "./execution.ts";
 import { callHook } from "./hooks.ts";
 import { InMemoryConversationStore } from "./memory_store.ts";
 import { checkConversationId } from "./conversation_id.ts";
-import { cloneJson, copyJson, isPlainObject } from "./json.ts";
+import { isPlainObject } from "./json.ts";
+import { cloneJson, copyJson } from "./json_copy.ts";
 import { copyMessages, equalMessages } from "./messages.ts";
 import { type MetricEvent, Metrics } from "./metrics.ts";
 import { type CallOptions, type ClientOptions, type Settings, settingsOf } from "./options.ts";
@@ -173,7 +174,11 @@ export class Client {
     return await this.#result(undefined, { ...checkedResume(options), store: this.#store });
   }
 
-  /** The same as {@linkcode Client.resume}, event by event. */
+  /**
+   * The same as {@linkcode Client.resume}, event by event.
+   *
+   * @throws {TypeError} at once, if an argument is wrong
+   */
   resumeStream(options: ResumeStreamOptions): RunStream {
     const call = { ...checkedResume(options), store: this.#store };
     return new RunStream(this.#execution(undefined, call));
@@ -191,7 +196,11 @@ export class Client {
     return await translate(this.#settings, request);
   }
 
-  /** A conversation whose transcript lives on the returned object. */
+  /**
+   * A conversation whose transcript lives on the returned object.
+   *
+   * @throws {TypeError} if an option is wrong
+   */
   conversation(options: ConversationOptions = {}): Conversation {
     checkObject("options", options);
     const { history, ...rest } = options;
@@ -340,7 +349,11 @@ export class Conversation {
     return await this.#runs.send(undefined, this.#resumed(options));
   }
 
-  /** The same as {@linkcode Conversation.resume}, event by event. */
+  /**
+   * The same as {@linkcode Conversation.resume}, event by event.
+   *
+   * @throws {TypeError} at once, if an argument is wrong
+   */
   resumeStream(options: Omit<ConversationResumeOptions, "onText"> = {}): RunStream {
     return this.#runs.stream(undefined, this.#resumed(options));
   }

@@ -116,12 +116,12 @@ export class RunAbortedError extends ToolnexusError {
   }
 }
 
-/**
- * A hook threw, or another function of the host's: `onText`, `onError`, `waitFor`, `bodyTransform`, a
- * source's `prompt`. `cause` is what it threw.
- */
+/** A hook threw, or another function of the host's. `cause` is what it threw. */
 export class HookError extends ToolnexusError {
-  /** What threw, such as `beforeLLM`. */
+  /**
+   * What threw: `beforeLLM`, `afterLLM`, `beforeTool`, `afterTool`, `onText`, `onError`, `waitFor`,
+   * `bodyTransform`, or `toolkit.prompt`.
+   */
   readonly hook: string;
 
   /** Creates the error. */

@@ -7,7 +7,7 @@
 import { type BeforeLLMEvent, callHook, type Hooks } from "./hooks.ts";
 import { checkString } from "./checks.ts";
 import { HookError } from "./errors.ts";
-import { cloneJson } from "./json.ts";
+import { cloneJson } from "./json_copy.ts";
 import { copyMessages } from "./messages.ts";
 import type { Run } from "./run.ts";
 import { runRound } from "./tool_round.ts";

@@ -7,7 +7,7 @@
 import { wholeNumber } from "./checks.ts";
 import { ConversationConflictError, quote } from "./errors.ts";
 import { checkConversationId } from "./conversation_id.ts";
-import { cloneJson } from "./json.ts";
+import { cloneJson } from "./json_copy.ts";
 import { copyMessages, equalMessages } from "./messages.ts";
 import type { ConversationInfo, ConversationStore, ListOptions, Message } from "./types.ts";
 

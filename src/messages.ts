@@ -5,12 +5,14 @@
  */
 
 import { quote } from "./errors.ts";
-import { copyJson, equalJson, isPlainObject } from "./json.ts";
+import { equalJson, isPlainObject } from "./json.ts";
+import { copyJson } from "./json_copy.ts";
 import type { Message, MessageInput } from "./types.ts";
 
 /**
- * Copies messages as JSON data, from `start` on: the copy shares no object with the original.
+ * Copies messages as JSON data: the copy shares no object with the original.
  *
+ * @param start the index of the first message that is copied, 0 unless given
  * @throws {TypeError} if a message is no object, or holds what JSON cannot: a BigInt, a function, a
  * cycle, a hole, a class instance, NaN. The error names the place.
  */

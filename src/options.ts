@@ -8,7 +8,8 @@ import { checkFunction, checkObject, milliseconds, timeLimit, wholeNumber } from
 import { type Endpoint, endpointOf } from "./endpoint.ts";
 import { HookError, quote } from "./errors.ts";
 import type { Hooks } from "./hooks.ts";
-import { copyJson, isPlainObject } from "./json.ts";
+import { isPlainObject } from "./json.ts";
+import { copyJson } from "./json_copy.ts";
 import type { MetricEvent } from "./metrics.ts";
 import { type Toolkit, toolkitOf } from "./tools/toolkit.ts";
 import type { Tracer } from "./tracer.ts";

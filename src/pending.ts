@@ -75,6 +75,8 @@ export function timeOf(dateTime: unknown): number {
 /**
  * A suspension of kind `authorization`: the human must log in at `url` first.
  *
+ * @param prompt the question; "Authorization required to continue" unless given
+ *
  * @example
  * ```ts
  * import { authRequired, pendingOf } from "@toolnexus/client";

@@ -163,9 +163,8 @@ export class Run {
       usage: this.usage,
       model: this.context.settings.model,
       finishReason: this.finishReason,
-      ...(this.pending !== undefined
-        ? { status: "pending", pending: this.pending }
-        : { status: this.isDone ? "done" : "incomplete" }),
+      status: this.pending !== undefined ? "pending" : this.isDone ? "done" : "incomplete",
+      ...(this.pending !== undefined && { pending: this.pending }),
       ...(this.limit !== undefined && { limit: this.limit }),
       ...(repaired !== undefined && { repaired }),
     };

@@ -26,7 +26,7 @@ export class Secrets {
     this.#forms.add(encodeURIComponent(value.toWellFormed()));
     this.#sorted = [...this.#forms].sort((a, b) => b.length - a.length);
     // `Bearer` and the key in it.
-    this.add(/^\w+ (\S+)$/.exec(value)?.[1]);
+    this.add(/^\w+\s+(\S+)$/.exec(value)?.[1]);
   }
 
   /** The length in UTF-16 units of the longest form of a secret. */

@@ -6,7 +6,8 @@
 
 import { HookError, quote, reasonOf } from "./errors.ts";
 import { callHook } from "./hooks.ts";
-import { copyJson, equalJson, isPlainObject } from "./json.ts";
+import { equalJson, isPlainObject } from "./json.ts";
+import { copyJson } from "./json_copy.ts";
 import { isRequest, pendingOf, timeOf } from "./pending.ts";
 import type { CallOutcome, Round } from "./round.ts";
 import type { Run, RunContext } from "./run.ts";

@@ -69,8 +69,8 @@ export class Transaction {
   }
 
   /**
-   * Says where this turn begins in what was read, a new one at its end, and what stands before it when
-   * it is closed.
+   * Says where this turn begins in what was read (a new turn begins at its end). `front` is what stands
+   * before it, with nothing left open.
    */
   begin(front: readonly Message[], start: number = this.#base.length): void {
     this.#request = lastTurn(this.#base).request?.id;
@@ -95,7 +95,8 @@ export class Transaction {
   }
 
   /**
-   * Saves the conversation with this turn at its end, and returns it as it was saved.
+   * Saves the conversation with this turn, and returns it as it was saved. The turn stands at its end,
+   * unless another one waits for a human by now: that one stays the last, so that it can be answered.
    *
    * @throws {StoreError} if the store failed
    * @throws {ConversationConflictError} if others were faster too often, or went on with this turn

@@ -124,7 +124,11 @@ export interface Tool {
   readonly inputSchema: JsonSchema;
   /** Where it came from. */
   readonly source: ToolSource;
-  /** The longest time one call may take, in milliseconds. @default the client's `toolTimeoutMs` */
+  /**
+   * The longest time one call may take, in milliseconds; `Infinity` for no limit.
+   *
+   * @default the client's `toolTimeoutMs`
+   */
   readonly timeoutMs?: number | undefined;
   /** Runs the tool. A throw becomes an error result. */
   execute(args: Record<string, unknown>, context: ToolContext): Awaitable<ToolResult>;
@@ -154,24 +158,14 @@ export interface RepairReport {
   droppedResults: string[];
 }
 
-/** The outcome of a run: {@linkcode RunOutcome}, and whether it waits for a human. */
-export type RunResult = RunOutcome & RunStatus;
-
-/** How a run stands when it is over. */
-export type RunStatus =
-  /**
-   * `done`: the model gave its answer. `incomplete`: a limit stopped the run (see `limit`), or the run
-   * failed and this is what it had.
-   */
-  | { status: "done" | "incomplete"; pending?: undefined }
-  /** A tool waits for a human: this is its request. */
-  | { status: "pending"; pending: PendingRequest };
-
-/** What a run has come to, however it stands. */
-export interface RunOutcome {
+/** The outcome of a run. */
+export interface RunResult {
   /** The text of the last answer, with what was said before the model paused. */
   text: string;
-  /** The whole transcript: history, prompt, tool rounds, answer. */
+  /**
+   * The whole transcript as it was kept: history, prompt, tool rounds, answer; with the turns that
+   * others have saved meanwhile.
+   */
   messages: Message[];
   /** Every tool call of this run, in order. */
   toolCalls: ToolCallRecord[];
@@ -185,6 +179,13 @@ export interface RunOutcome {
   model: string;
   /** Why the model stopped, as the provider named it; `unknown` where it gave no reason. */
   finishReason: string;
+  /**
+   * `done`: the model gave its answer. `pending`: a tool waits for a human, see `pending`.
+   * `incomplete`: a limit stopped the run (see `limit`), or the run failed and this is what it had.
+   */
+  status: "done" | "pending" | "incomplete";
+  /** The request of the suspended tool: there just when `status` is `pending`. */
+  pending?: PendingRequest | undefined;
   /** The limit that stopped the run. */
   limit?: "maxTurns" | undefined;
   /** What had to be mended in the history, when anything had to be. */

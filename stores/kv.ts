@@ -237,7 +237,7 @@ export class KvConversationStore implements ConversationStore {
    * then, say once a day. It may run at any time, beside any writer: no conversation is harmed.
    *
    * @param options `graceMs`: rows younger than this are left alone, since a save may still be
-   * writing them (if it is and they are removed, that save starts anew); one hour by default
+   * writing them (if it is and they are removed, that save starts anew); 3_600_000 unless given
    * @returns the number of rows removed
    * @throws {TypeError | RangeError} if `graceMs` is no whole number from 0
    * @throws {ToolnexusError} `store_failed` if the database fails

@@ -9,7 +9,7 @@ import type { Message } from "../mod.ts";
 import type { KvEntry, KvKey, KvKeyPart } from "./kv_database.ts";
 
 /** The largest chunk in bytes; KV takes values of 65,536 bytes. */
-export const CHUNK_BYTES = 60_000;
+const CHUNK_BYTES = 60_000;
 
 /**
  * The most chunks in one commit: 660,000 bytes. With eleven keys of 2,048 bytes, each counted twice,
@@ -108,7 +108,7 @@ export async function idPart(id: string): Promise<string | Uint8Array> {
 }
 
 /** A key as a text for error messages. */
-export function keyText(key: readonly unknown[]): string {
+function keyText(key: readonly unknown[]): string {
   const parts = key.map((part) => {
     if (part instanceof Uint8Array) return `<${part.length} bytes>`;
     const text = typeof part === "string" ? JSON.stringify(part) : String(part);

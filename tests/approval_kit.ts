@@ -83,7 +83,7 @@ export function asking(name: string, request: Partial<PendingInit> = {}): Asking
 
 /** The request for which a run has stopped. */
 export function requestOf(result: RunResult): PendingRequest {
-  assert(result.status === "pending", `it is ${result.status}`);
+  assert(result.pending, `it is ${result.status}`);
   return result.pending;
 }
 

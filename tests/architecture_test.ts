@@ -7,7 +7,7 @@ const root = fromFileUrl(new URL("..", import.meta.url));
 /** The core, from the innermost to the outermost. */
 const layers: readonly RegExp[] = [
   /^src\/(types|errors)\.ts$/,
-  /^src\/(async_hooks|checks|conversation_id|environment|json|messages|pending|scope|secrets)\.ts$/,
+  /^src\/(async_hooks|checks|conversation_id|environment|json|json_copy|messages|pending|scope|secrets)\.ts$/,
   /^src\/(hooks|memory_store|metrics|run_scope|tracer|usage)\.ts$/,
   /^src\/(wire|tools|transcript)\//,
   /^src\/(compactor|endpoint|options|queue|round|run|tracing|transaction|trim_turns)\.ts$/,

@@ -23,7 +23,7 @@ Deno.test("a schema that all providers take is declared as the object that it is
   assertEquals(declared(inputSchema), [inputSchema, inputSchema, inputSchema]);
 });
 
-Deno.test("a schema that does not say so is declared as one of an object", () => {
+Deno.test("a schema without a type is declared as that of an object", () => {
   const none = { type: "object" };
   assertEquals(declared({}), [{ ...none, properties: {} }, none, none]);
   const untyped = { properties: { to: text } };

@@ -87,7 +87,7 @@ Deno.test("in OpenAPI 3.1 what stands beside a reference is one more condition",
   assertEquals(nested.properties, { a: { allOf: [schemas.Base, beside] } });
 });
 
-Deno.test("in OpenAPI 3.0 it has no meaning, but descriptions are kept", async () => {
+Deno.test("in OpenAPI 3.0 what stands beside a reference is ignored, but descriptions are kept", async () => {
   const schemas = { Name: { type: "string", minLength: 1 } };
   const name = { ...ref("Name"), minLength: 9, description: "Who", nullable: true, default: "x" };
   const { properties } = await schemaOf({ properties: { name } }, schemas, "3.0.3");

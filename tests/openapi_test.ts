@@ -309,6 +309,13 @@ Deno.test("options that are wrong are told once, not skipped over for each opera
     [{ baseUrl: "http://{host}" }, "url must have no placeholder before its path"],
     [{ baseUrl: "http://api.test/?key=1" }, "baseUrl must be an http or https URL without a query"],
     [{ headers: { "a b": "c" } }, 'header "a b" has a name or value'],
+    [{ filter: 5 } as unknown as OpenAPIOptions, "filter must be a function: 5"],
+    [{ onSkip: "x" } as unknown as OpenAPIOptions, 'onSkip must be a function: "x"'],
+    [
+      { needsApproval: true } as unknown as OpenAPIOptions,
+      "needsApproval must be a function: true",
+    ],
+    [{ namePrefix: 5 } as unknown as OpenAPIOptions, "namePrefix must be a string: 5"],
   ];
   for (const [options, message] of wrong) {
     await assertRejects(() => httpToolsFromOpenAPI(spec, options), TypeError, message);

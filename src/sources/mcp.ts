@@ -90,11 +90,13 @@ export interface McpInventory {
  * Connects to every server at once and takes their tools. A server that fails, or does not answer in
  * its own time, is reported on the console and in `status()` and `errors()`, and does not hold up or
  * break the others. A tool is called `<server>_<tool>`, with `_` for what providers do not accept in
- * a name, and a longer name than 64 characters ends in a hash instead. An argument is renamed alike; the
- * server gets it by its own name.
+ * a name; a name of more than 64 characters ends in a hash. Arguments are renamed by the same rule for
+ * the model, and go to the server under their own names.
  *
  * @param config what {@linkcode parseMcpConfig} takes
- * @throws {TypeError | RangeError} if the configuration is wrong, before anything is started
+ * @throws {TypeError | RangeError | SyntaxError} if the configuration is wrong, before anything is
+ * started
+ * @throws the reason of `signal`, when that aborts
  */
 export async function connectMcp(
   config: string | URL | object,

@@ -14,7 +14,7 @@ export interface CallResult {
 }
 
 /** What is longer is cut: a model can do nothing with more, and it is paid for on every turn. */
-export const MAX_OUTPUT = 100_000;
+const MAX_OUTPUT = 100_000;
 
 /**
  * The result for the model. Structured content is JSON, and stands for the texts beside it that say the

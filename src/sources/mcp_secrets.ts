@@ -16,7 +16,9 @@ export class ServerSecrets {
    * the values of its query.
    */
   constructor(values: readonly string[], url?: URL) {
-    const plain = values.flatMap((value) => [value, value.replace(/^\w+ /, "")]);
+    // The white space around a value is not sent, so it does not come back.
+    const plain = values.map((value) => value.trim())
+      .flatMap((value) => [value, value.replace(/^\w+\s+/, "")]);
     const forms = new Set([...plain, ...secretsOf(url)].flatMap(formsOf));
     // The longest first: one secret may be a part of another.
     this.#forms = [...forms].sort((a, b) => b.length - a.length);

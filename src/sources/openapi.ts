@@ -136,7 +136,16 @@ export async function httpToolsFromOpenAPI(
 function checkSettings(options: OpenAPIOptions): void {
   const { baseUrl: url = "http://localhost", ...rest } = options;
   const { headers, timeoutMs, resultMode, maxResponseBytes, fetch } = rest;
-  const sample = { name: "sample", description: "", method: "GET" };
+  for (const name of ["filter", "needsApproval", "onSkip"] as const) {
+    const value = rest[name];
+    if (value === undefined || typeof value === "function") continue;
+    throw new TypeError(`${name} must be a function: ${JSON.stringify(value)}`);
+  }
+  const { namePrefix = "" } = rest;
+  if (typeof namePrefix !== "string") {
+    throw new TypeError(`namePrefix must be a string: ${JSON.stringify(namePrefix)}`);
+  }
+  const sample = { name: "of the operations", description: "", method: "GET" };
   httpTool({ ...sample, url, headers, timeoutMs, resultMode, maxResponseBytes, fetch });
 }
 

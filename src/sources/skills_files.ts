@@ -7,9 +7,9 @@
 import { join } from "@std/path";
 
 /** How many levels below the starting folder are looked at. */
-export const MAX_DEPTH = 6;
+const MAX_DEPTH = 6;
 /** How many folders are looked at in all. */
-export const MAX_FOLDERS = 2_000;
+const MAX_FOLDERS = 2_000;
 
 const LEFT_OUT: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 

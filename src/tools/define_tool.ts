@@ -37,7 +37,7 @@ export interface ToolDefinition<Schema> {
    * The arguments: a JSON Schema of an object, whose literal types `args`, or a Standard Schema with
    * a JSON form, which also validates them.
    *
-   * @default { type: "object", properties: {}, additionalProperties: false }
+   * @default no arguments: `{ type: "object", properties: {}, additionalProperties: false }`
    */
   inputSchema?: Schema | undefined;
   /**
@@ -45,7 +45,11 @@ export interface ToolDefinition<Schema> {
    * other value becomes JSON; a throw becomes an error result.
    */
   run: (args: ArgumentsOf<Schema>, context: ToolContext) => unknown;
-  /** The longest time one call may take, in milliseconds. @default the client's `toolTimeoutMs` */
+  /**
+   * The longest time one call may take, in milliseconds; `Infinity` for no limit.
+   *
+   * @default the client's `toolTimeoutMs`
+   */
   timeoutMs?: number | undefined;
   /**
    * Whether a human must approve the call first: always, or when the function says so; a string is

@@ -40,7 +40,8 @@ export interface HttpToolDefinition<Schema> extends Omit<ToolDefinition<Schema>,
   url: string;
   /**
    * Headers of every call. `${NAME}` is the value of an environment variable, read at each call; it
-   * needs `--allow-env=NAME`. Values never appear in a result.
+   * needs `--allow-env=NAME`. Such values, and those of headers named like a secret
+   * (`authorization`, `cookie`, `x-api-key`), are taken out of results, from 6 characters on.
    *
    * @default {}
    */

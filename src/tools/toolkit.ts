@@ -153,6 +153,8 @@ export class Toolkit implements AsyncDisposable {
 /**
  * Puts tools together. MCP tools come first, then skills, then your own; the first of a name wins.
  *
+ * @throws {TypeError} if a list is no array, or something in it is no tool
+ *
  * @example
  * ```ts
  * import { createToolkit, defineTool } from "@toolnexus/client";

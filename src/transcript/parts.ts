@@ -81,7 +81,7 @@ export function toOpenAIText(block: unknown): string {
 }
 
 /** A part in words: its own text where it has some, else its type and name. */
-export function noteOf(part: Part): { type: "text"; text: string } {
+function noteOf(part: Part): { type: "text"; text: string } {
   if (typeof part.text === "string") return textPart(part.text);
   const inner = textOfContent(part.content);
   if (inner !== "") return textPart(inner);
