@@ -20,7 +20,8 @@ import {
   messagesIn,
   render,
 } from "./fs_format.ts";
-import { checkBase, checkWhole, encodeBase, guarded, listed } from "./operation.ts";
+import { listed } from "./listing.ts";
+import { checkBase, checkWhole, encodeBase, guarded } from "./operation.ts";
 
 /** Options of {@linkcode FsConversationStore}. */
 export interface FsConversationStoreOptions {

@@ -6,7 +6,7 @@
  */
 
 import { join } from "@std/path";
-import { Turns } from "./operation.ts";
+import { Turns } from "./turns.ts";
 
 /** A file as it was read. */
 export interface StoredFile {

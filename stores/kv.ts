@@ -47,15 +47,9 @@ import {
 import type { Fingerprint, Head } from "./kv_layout.ts";
 import { Rows } from "./kv_rows.ts";
 import type { Addition, Draft, Place } from "./kv_rows.ts";
-import {
-  checkBase,
-  checkWhole,
-  encodeBase,
-  guarded,
-  listed,
-  reasonOf,
-  Turns,
-} from "./operation.ts";
+import { listed } from "./listing.ts";
+import { checkBase, checkWhole, encodeBase, guarded, reasonOf } from "./operation.ts";
+import { Turns } from "./turns.ts";
 
 export type {
   KvAtomicOperation,

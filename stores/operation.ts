@@ -1,12 +1,12 @@
 /**
- * What every operation of the stores in this folder has in common: how its arguments are checked,
- * whose turn it is, and how a failure is told.
+ * What every operation of the stores in this folder has in common: how its arguments are checked, and
+ * how a failure is told.
  *
  * @module
  */
 
 import { encodeMessages, StoreError, ToolnexusError } from "../mod.ts";
-import type { Awaitable, ConversationInfo, ListOptions, Message, StoreOperation } from "../mod.ts";
+import type { Awaitable, Message, StoreOperation } from "../mod.ts";
 
 /**
  * Checks an option that is a number.
@@ -39,7 +39,7 @@ export function checkBase(base: unknown): void {
 }
 
 /** A wrong value as an error shows it. */
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
@@ -58,28 +58,6 @@ export function encodeBase(
   return same === base.length ? lines.slice(0, same) : encodeMessages(base);
 }
 
-/** Lets the calls of one object take turns: those with the same key, in their order. */
-export class Turns {
-  /** The last in line for each key. */
-  readonly #last = new Map<string, Promise<void>>();
-
-  /** Gets in line at once, and does `work` when all who came before are done. */
-  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key);
-    const mine = (async () => {
-      await before;
-      return await work();
-    })();
-    const over = mine.then(() => {}, () => {});
-    this.#last.set(key, over);
-    try {
-      return await mine;
-    } finally {
-      if (this.#last.get(key) === over) this.#last.delete(key);
-    }
-  }
-}
-
 /** Does the work of an operation; whatever else than an error of the client it throws is its cause. */
 export async function guarded<T>(
   operation: StoreOperation,
@@ -96,58 +74,4 @@ export async function guarded<T>(
 /** What a caught value says of itself. */
 export function reasonOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
-}
-
-/** How a store finds its conversations. */
-export interface Listing<Row> {
-  /** Whatever may be a conversation whose id begins with the prefix. */
-  rows(prefix: string): AsyncIterable<Row>;
-  /** What a row tells; undefined when there is no conversation in it. */
-  read(row: Row): Awaitable<ConversationInfo | undefined>;
-}
-
-/**
- * The `list` of a store. A row that cannot be read hides no other: it is told at the end.
- *
- * @throws {TypeError | RangeError} at once, if an option is wrong
- */
-export function listed<Row>(
-  options: ListOptions,
-  listing: Listing<Row>,
-): AsyncIterableIterator<ConversationInfo> {
-  const { prefix = "", limit = Number.MAX_SAFE_INTEGER } = options;
-  if (typeof prefix !== "string" || !prefix.isWellFormed()) {
-    throw new TypeError(`prefix must be a well-formed string: ${shown(prefix)}`);
-  }
-  checkWhole("limit", limit, 0);
-  return entries(prefix, limit, listing);
-}
-
-async function* entries<Row>(
-  prefix: string,
-  limit: number,
-  { rows, read }: Listing<Row>,
-): AsyncGenerator<ConversationInfo, void> {
-  if (limit === 0) return;
-  const damage: unknown[] = [];
-  let left = limit;
-  try {
-    for await (const row of rows(prefix)) {
-      let info: ConversationInfo | undefined;
-      try {
-        info = await read(row);
-      } catch (cause) {
-        damage.push(cause);
-      }
-      if (!info?.id.startsWith(prefix)) continue;
-      yield info;
-      if (--left === 0) return;
-    }
-  } catch (cause) {
-    throw new StoreError("list", prefix, cause);
-  }
-  if (damage.length === 0) return;
-  const reasons = damage.map(reasonOf).join("; ");
-  const cause = damage.length === 1 ? damage[0] : new AggregateError(damage, reasons);
-  throw new StoreError("list", prefix, cause);
 }
