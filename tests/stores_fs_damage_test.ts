@@ -28,6 +28,7 @@ const damages: Record<string, string | Uint8Array> = {
   "an object": `{"role":"user"}`,
   "messages that are no objects": `[1]`,
   "a message that is an array": `[{"role":"user"},[]]`,
+  "a message without a role": `[{"content":"hello"}]`,
 };
 const damagesOfEnvelopes: Record<string, string> = {
   "an array": "[]",
