@@ -91,7 +91,7 @@ function continued(
   input: ExecutionInput,
   transaction: Transaction | undefined,
   transcript: readonly Message[],
-  { start, request, isFinished }: LastTurn,
+  { request, isFinished }: LastTurn,
 ): Beginning {
   if (request !== undefined || isFinished) {
     const text = isFinished ? lastText(transcript) : "";
@@ -101,8 +101,9 @@ function continued(
   const { messages, report } = closedTranscript(transcript, input.settings.style.name);
   const cut = lastTurn(messages).start;
   const history = messages.slice(0, cut);
-  transaction?.begin(history, start);
-  return { history, prompt: messages.slice(cut), repaired: repairedOf(report) };
+  const prompt = messages.slice(cut);
+  transaction?.begin(history, prompt);
+  return { history, prompt, repaired: repairedOf(report), text: lastText(messages) };
 }
 
 /** A turn with the answer that it waits for. */
@@ -113,7 +114,7 @@ function approved(
   turn: LastTurn,
   answer: Answer,
 ): Beginning {
-  const { start, round, request } = turn;
+  const { round, request } = turn;
   const open = round && request &&
     roundOf(transcript[round.index]!, round.results, { request, answer, toolkit: input.toolkit });
   if (open === undefined || round === undefined || request?.id !== answer.id) {
@@ -123,7 +124,7 @@ function approved(
   const { messages, report } = closedTranscript(before, input.settings.style.name);
   const cut = lastPrompt(messages);
   const history = cut < 0 ? messages : messages.slice(0, cut);
-  transaction?.begin(history, start);
+  transaction?.begin(history);
   const prompt = messages.slice(history.length);
   return { history, prompt, repaired: repairedOf(report), round: open };
 }

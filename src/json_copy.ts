@@ -26,11 +26,19 @@ export function copyJson<Type extends object>(object: Type, name: string): Type 
 
 /** Copies JSON data that needs no check: what {@linkcode copyJson} or `JSON.parse` made. */
 export function cloneJson<Type>(value: Type): Type {
+  return cloneAt(value, 0);
+}
+
+function cloneAt<Type>(value: Type, depth: number): Type {
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(cloneJson) as Type;
+  // A stranger may nest deeper than the stack is; the engine's own reader does not mind.
+  if (depth > MAX_DEPTH) return JSON.parse(JSON.stringify(value));
+  if (Array.isArray(value)) return value.map((item) => cloneAt(item, depth + 1)) as Type;
   const copy = { ...value };
   for (const key in copy) {
-    if (typeof copy[key] === "object" && Object.hasOwn(copy, key)) copy[key] = cloneJson(copy[key]);
+    if (typeof copy[key] === "object" && Object.hasOwn(copy, key)) {
+      copy[key] = cloneAt(copy[key], depth + 1);
+    }
   }
   return copy;
 }

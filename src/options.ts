@@ -161,9 +161,7 @@ export interface Settings extends RequestSettings {
   emit(event: MetricEvent): void;
 }
 
-const HOOK_NAMES = new Set<string>(
-  ["beforeLLM", "afterLLM", "beforeTool", "afterTool"] satisfies (keyof Hooks)[],
-);
+const HOOK_NAMES = ["beforeLLM", "afterLLM", "beforeTool", "afterTool"] as const;
 
 /**
  * Checks the options and fills in the defaults.
@@ -193,10 +191,11 @@ export function settingsOf(options: ClientOptions, emit: Settings["emit"]): Sett
     checkFunction(name, options[name]);
   }
   checkObject("hooks", hooks);
-  for (const [name, hook] of Object.entries(hooks)) {
-    if (!HOOK_NAMES.has(name)) throw new TypeError(`unknown hook: ${quote(name)}`);
-    checkFunction(`hooks.${name}`, hook);
-  }
+  // A class has fields of its own, and its methods on its prototype.
+  const names = isPlainObject(hooks) ? Object.keys(hooks) : [];
+  const unknown = names.find((name) => !(HOOK_NAMES as readonly string[]).includes(name));
+  if (unknown !== undefined) throw new TypeError(`unknown hook: ${quote(unknown)}`);
+  for (const name of HOOK_NAMES) checkFunction(`hooks.${name}`, hooks[name]);
   if (!isPlainObject(options.headers ?? {})) {
     // The value is not shown: it may hold a key.
     throw new TypeError("headers must be a plain object of names and values");

@@ -43,9 +43,10 @@ export interface Beginning {
   repaired?: RepairReport | undefined;
   /** The round in which an earlier run had stopped. */
   round?: Round | undefined;
-  /** How the earlier run ended, when there is nothing left to do; `text` and `pending` go with it. */
+  /** How the earlier run ended, when there is nothing left to do; `pending` goes with it. */
   status?: RunResult["status"] | undefined;
   pending?: PendingRequest | undefined;
+  /** The answer of the earlier run, or its part before the model paused. */
   text?: string | undefined;
 }
 
@@ -87,7 +88,7 @@ export class Run {
     this.round = round;
     this.isDone = status === "done";
     this.pending = pending;
-    this.text = text;
+    this.text = this.textBeforePause = text;
   }
 
   /** The messages that this run added. */

@@ -69,13 +69,13 @@ export class Transaction {
   }
 
   /**
-   * Says where this turn begins in what was read (a new turn begins at its end). `front` is what stands
-   * before it, with nothing left open.
+   * Says what stands before this turn, and what of the turn itself was read: both with nothing left
+   * open, which is how others save them.
    */
-  begin(front: readonly Message[], start: number = this.#base.length): void {
+  begin(front: readonly Message[], recorded: readonly Message[] = []): void {
     this.#request = lastTurn(this.#base).request?.id;
     this.#front = front;
-    this.#recorded = this.#base.slice(start);
+    this.#recorded = recorded;
   }
 
   /**
@@ -154,11 +154,15 @@ export class Transaction {
     this.#rear = others.slice(end);
   }
 
-  /** The whole transcript. Only the request of its last turn can be answered. */
+  /**
+   * The whole transcript. Only the request of its last turn can be answered; what stands before that is
+   * closed, also calls that are about to run.
+   */
   #joined(turn: readonly Message[]): Message[] {
     if (this.#rear.length === 0) return [...this.#front, ...turn];
-    if (lastTurn(turn).request === undefined) return [...this.#front, ...turn, ...this.#rear];
-    return [...this.#front, ...closedTranscript(this.#rear, this.#style).messages, ...turn];
+    const waits = lastTurn(turn).request !== undefined;
+    const [before, last] = waits ? [this.#rear, turn] : [turn, this.#rear];
+    return [...this.#front, ...closedTranscript(before, this.#style).messages, ...last];
   }
 
   async #get(): Promise<readonly Message[]> {

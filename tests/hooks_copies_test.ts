@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { InMemoryConversationStore, type Message } from "../mod.ts";
 import { stubLlm } from "../src/testing/mod.ts";
-import { calling, clientOf, lines, toolOf } from "./client_kit.ts";
+import { calling, clientOf, clientOfFetch, lines, toolOf } from "./client_kit.ts";
 
 Deno.test("a transcript that beforeLLM rewrites in place is what is sent and what is saved", async () => {
   const store = new InMemoryConversationStore();
@@ -52,4 +52,16 @@ Deno.test("what a hook does to what it is shown changes no transcript", async ()
     "tool: pay ran",
     "assistant: done",
   ]);
+});
+
+Deno.test("an answer that is nested deeper than the stack is shown to hooks, and kept", async () => {
+  const deep = "[".repeat(20_000) + "]".repeat(20_000);
+  const message = `{"role":"assistant","content":"hi","deep":${deep}}`;
+  const body = `{"choices":[{"message":${message},"finish_reason":"stop"}]}`;
+  const client = clientOfFetch(() => new Response(body), {
+    hooks: { beforeLLM() {}, afterLLM() {} },
+  });
+  const { messages } = await client.run("go");
+  assertEquals((await client.run("on", { history: messages.slice(0, 1) })).text, "hi");
+  assertEquals(lines(messages), ["user: go", "assistant: hi"]);
 });

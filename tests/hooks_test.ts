@@ -390,21 +390,18 @@ async function assertRoundIsKept(client: Client, says: string): Promise<void> {
 
 Deno.test("hooks may be a class", async () => {
   class Audit implements Hooks {
-    readonly #seen: string[] = [];
-    get seen() {
-      return this.#seen;
-    }
+    readonly seen: string[] = [];
     beforeLLM() {
-      this.#seen.push("beforeLLM");
+      this.seen.push("beforeLLM");
     }
     afterLLM() {
-      this.#seen.push("afterLLM");
+      this.seen.push("afterLLM");
     }
     beforeTool() {
-      this.#seen.push("beforeTool");
+      this.seen.push("beforeTool");
     }
     afterTool() {
-      this.#seen.push("afterTool");
+      this.seen.push("afterTool");
     }
   }
   const hooks = new Audit();

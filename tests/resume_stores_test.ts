@@ -288,6 +288,15 @@ for (const name of ["plain", "streamed"] as const) {
 }
 
 for (const [from, to] of [["openai", "anthropic"], ["anthropic", "openai"]] as const) {
+  Deno.test(`a result that begins like a claim stays one when it is converted from ${from} to ${to} style`, async () => {
+    await using server = stubLlm([calling("load"), "Loaded."]);
+    const toolkit = [toolOf("load", () => "resuming: part 3 of 7")];
+    const { messages } = await clientOf(server, { style: from, toolkit, maxTurns: 1 }).run("go");
+    const history = convertTranscript(messages, to);
+    const resumed = await clientOf(server, { style: to, toolkit }).resume({ history });
+    assertEquals(resultsOf(resumed.messages), ["c-load: resuming: part 3 of 7"]);
+  });
+
   Deno.test(`a suspended transcript that was converted from ${from} to ${to} style is resumed`, async () => {
     await using server = stubLlm([calling("mail", "pay"), "Paid."]);
     const pay = asking("pay");

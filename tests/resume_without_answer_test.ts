@@ -219,8 +219,8 @@ Deno.test("paused: the model is asked again, and the text is all that it said", 
     "maxTurns",
     "Searching. ",
   ]);
-  const { status, turns } = await client.resume({ id: "a" });
-  assertEquals([status, turns], ["done", 1]);
+  const { status, turns, text } = await client.resume({ id: "a" });
+  assertEquals([status, turns, text], ["done", 1, "Searching. 42"]);
   const finished = await client.resume({ id: "a" });
   assertEquals([finished.status, finished.turns, finished.text], ["done", 0, "Searching. 42"]);
 });
@@ -253,4 +253,23 @@ Deno.test("a result that stands behind a later prompt belongs to its call", asyn
   ];
   const { text, messages } = await clientOf(server).resume({ history });
   assertEquals([text, resultsOf(messages)], ["Mailed.", ["c-mail: mail ran"]]);
+});
+
+Deno.test("paused after the provider's own tool has run: the model is asked again", async () => {
+  const content = [
+    { type: "text", text: "Searching. " },
+    { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "x" } },
+    { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [] },
+  ];
+  const answers = [
+    { content, stop_reason: "pause_turn" },
+    { content: [{ type: "text", text: "42" }], stop_reason: "end_turn" },
+  ];
+  const client = clientOfFetch(
+    (_, call) => Response.json({ type: "message", role: "assistant", ...answers[call - 1] }),
+    { style: "anthropic", maxTurns: 1 },
+  );
+  await client.ask("search", { id: "a" });
+  const { status, turns, text } = await client.resume({ id: "a" });
+  assertEquals([status, turns, text], ["done", 1, "Searching. 42"]);
 });

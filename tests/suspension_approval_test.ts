@@ -271,6 +271,18 @@ for (const way of ["waitFor", "resume"] as const) {
   });
 }
 
+Deno.test("under waitFor a hook asks, and then the tool, once each", async () => {
+  await using server = stubLlm([calling("pay"), "Paid."]);
+  const asked: string[] = [];
+  const client = clientOf(server, {
+    toolkit: [asking("pay")],
+    hooks: { beforeTool: () => ({ result: pending({ kind: "approval", prompt: "hook?" }) }) },
+    waitFor: ({ id, prompt }) => ({ id, ok: asked.push(prompt) < 3 }),
+  });
+  const { toolCalls } = await client.run("go");
+  assertEquals([asked, toolCalls[0]?.output], [["hook?", "pay?"], "pay done"]);
+});
+
 Deno.test("what a tool shows to the human is never taken for a hook's mark", async () => {
   await using server = stubLlm([calling("pay"), "Paid."]);
   const pay = asking("pay", { data: { askedBy: "beforeTool" } });

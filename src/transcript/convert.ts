@@ -7,6 +7,7 @@
 import { isJsonObject, objectOf } from "../json.ts";
 import type { Message, StyleName } from "../types.ts";
 import { CallIds, hasLegalIds, legalName } from "./ids.ts";
+import { isClaim } from "./last_turn.ts";
 import { partsOf, textPart, toAnthropicBlock, toOpenAIPart, toOpenAIText } from "./parts.ts";
 import {
   argumentsText,
@@ -147,7 +148,9 @@ function openAIResult(result: Part, fits: boolean, ids: CallIds, attachments: Pa
       texts.push(textPart("[attachment: see the next message]"));
     }
   }
-  const content = contentOf(texts) ?? (result.is_error === true ? "error" : "");
+  const lone = contentOf(texts) ?? (result.is_error === true ? "error" : "");
+  // A list that must not be taken for a claim stays one.
+  const content = isClaim(lone) && !isClaim(result.content) ? texts : lone;
   return { ...own, role: "tool", tool_call_id: id, content, ...markOf(result) };
 }
 

@@ -12,6 +12,7 @@ import {
   callsOf,
   isResultBlock,
   isResultMessage,
+  isServerToolBlock,
   type Part,
   resultId,
   resultParts,
@@ -78,14 +79,10 @@ export function lastText(transcript: readonly Message[]): string {
   return transcript.slice(start).map(textOf).join("").toWellFormed();
 }
 
-/** Whether an answer waits for a tool of the provider's own: its result is not there yet. */
+/** Whether an answer ends with the work of a tool of the provider's own: the model has yet to speak. */
 function isPaused({ content }: Message): boolean {
-  if (!Array.isArray(content)) return false;
-  const results = new Set(content.map((block) => objectOf(block)?.tool_use_id));
-  return content.some((block) => {
-    const { type, id } = objectOf(block) ?? {};
-    return (type === "server_tool_use" || type === "mcp_tool_use") && !results.has(id);
-  });
+  const last = Array.isArray(content) ? objectOf(content.at(-1)) : undefined;
+  return last !== undefined && isServerToolBlock(last);
 }
 
 /**
