@@ -149,7 +149,9 @@ export class Folder {
       }
       if (isOurs) return file;
       if (performance.now() >= deadline) {
-        throw new Error(`${path} was locked by another writer for ${this.#lockTimeoutMs} ms`);
+        throw new Error(
+          `${path} was not free within ${this.#lockTimeoutMs} ms: others are writing`,
+        );
       }
       await new Promise((resolve) => setTimeout(resolve, 1 + 9 * Math.random()));
     }

@@ -123,6 +123,19 @@ Deno.test("a key in a server's URL is in no error, whatever it is that fails", a
   }
 });
 
+Deno.test("a key in the path of a server's URL is in no error, though the server repeats the path", async () => {
+  const key = "NGQ0YTk2Y2EtZmY5";
+  await using echo = serve((request) => {
+    const { pathname } = new URL(request.url);
+    return new Response(`Cannot POST ${pathname}`, { status: 404 });
+  });
+  const { mcp } = await connect(new URL(`/mcp/s/${key}/mcp`, echo.url).href, { type: "http" });
+  const shown = Deno.inspect(mcp.errors(), { depth: 10 });
+  assertStringIncludes(shown, "/mcp/s/[redacted]/mcp");
+  assert(!shown.includes(key), shown);
+  await mcp.close();
+});
+
 Deno.test("a server that cannot be reached is told with the reason", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const closing = (async () => {

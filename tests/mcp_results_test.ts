@@ -119,6 +119,25 @@ Deno.test("arguments whose names a provider would refuse are renamed, and called
   assertEquals(tools["it"]![0]!.inputSchema["properties"], properties);
 });
 
+Deno.test("names in what is combined at the top of a schema are renamed, too", async () => {
+  const inputSchema = {
+    type: "object",
+    properties: {},
+    anyOf: [
+      { properties: { "user id": { type: "string" } }, required: ["user id"] },
+      { properties: { "user@mail": { type: "string" } }, required: ["user@mail"] },
+    ],
+  };
+  await using server = serveTool({ inputSchema }, (args) => ({
+    content: [text(JSON.stringify(args))],
+  }));
+  await using mcp = await connectMcp({ it: { url: server.url } });
+  const { properties } = mcp.tools()[0]!.inputSchema as { properties: object };
+  assertEquals(Object.keys(properties), ["user_id", "user_mail"]);
+  const { output } = await call(mcp, "it_work", { user_mail: "ann@mail.test" });
+  assertEquals(JSON.parse(output), { "user@mail": "ann@mail.test" });
+});
+
 Deno.test("servers are told this package's version", async () => {
   const told: unknown[] = [];
   await using server = serve((_, { params }) => {

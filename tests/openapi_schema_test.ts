@@ -153,3 +153,31 @@ async function schemaOf(schema: object, schemas: object = {}, openapi = "3.1.0")
   const [tool] = await httpToolsFromOpenAPI(documentOf("/a", { post: { requestBody } }, rest));
   return tool!.inputSchema;
 }
+
+Deno.test("a property described anew is one schema, unless one of its forms allows null", async () => {
+  const Size = { type: "string", enum: ["s", "m"] };
+  const schema = await schemaOf(
+    {
+      allOf: [
+        {
+          properties: {
+            size: { $ref: "#/components/schemas/Size" },
+            note: { type: "string", nullable: true },
+          },
+        },
+        {
+          properties: {
+            size: { $ref: "#/components/schemas/Size", description: "of the shirt" },
+            note: { type: "string", enum: ["x"] },
+          },
+        },
+      ],
+    },
+    { Size },
+    "3.0.3",
+  );
+  assertEquals(schema.properties, {
+    size: { ...Size, description: "of the shirt" },
+    note: { allOf: [{ type: ["string", "null"] }, { type: "string", enum: ["x"] }] },
+  });
+});

@@ -305,7 +305,7 @@ Deno.test("what is no OpenAPI 3 document is a TypeError that says so", async () 
 Deno.test("options that are wrong are told once, not skipped over for each operation", async () => {
   const spec = documentOf("/a", { get: {} });
   const wrong: [OpenAPIOptions, string][] = [
-    [{ baseUrl: "api.test" }, "url must be an http or https URL"],
+    [{ baseUrl: "api.test" }, "baseUrl must be an http or https URL"],
     [{ baseUrl: "http://{host}" }, "url must have no placeholder before its path"],
     [{ baseUrl: "http://api.test/?key=1" }, "baseUrl must be an http or https URL without a query"],
     [{ headers: { "a b": "c" } }, 'header "a b" has a name or value'],

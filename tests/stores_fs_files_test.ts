@@ -213,3 +213,11 @@ function ignoringCase(): Disposable {
     },
   };
 }
+
+Deno.test("a delete removes the file of another port, too", async () => {
+  await using folder = await TemporaryFolder.create();
+  await folder.write("Chat.json", JSON.stringify(hello));
+  const store = new FsConversationStore(folder.path);
+  await store.delete("Chat");
+  assertEquals(await store.get("Chat"), null);
+});

@@ -113,3 +113,33 @@ Deno.test("no caller reaches a transcript or a base while it is saved", async ()
   await saving;
   assertEquals(await store.get("a"), [user("1"), user("2")]);
 });
+
+Deno.test("a delete takes no row of a conversation that is saved while it removes", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const messages = Array.from({ length: 8 }, () => large("1"));
+  const staged = Promise.withResolvers<void>(), looked = Promise.withResolvers<void>();
+  const writer = new KvConversationStore(wrapKv(kv, {
+    commit: async ({ sets }, next) => {
+      if (sets.some(({ key }) => key.includes("head"))) {
+        staged.resolve();
+        await looked.promise;
+      }
+      return await next();
+    },
+  }));
+  const saving = writer.save("a", messages, []);
+  await staged.promise;
+  let commits = 0;
+  const store = new KvConversationStore(wrapKv(kv, {
+    commit: async (_commit, next) => {
+      // The head was looked for, and was not there.
+      if (++commits === 2) {
+        looked.resolve();
+        await saving;
+      }
+      return await next();
+    },
+  }));
+  await store.delete("a");
+  assertEquals(await store.get("a"), messages);
+});

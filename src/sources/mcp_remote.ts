@@ -64,7 +64,7 @@ function explain(error: unknown): never {
 /** The response, failing when one message in it is longer than may be held. */
 function bounded(response: Response): Response {
   if (response.body === null) return response;
-  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
+  const isStream = /^text\/event-stream/i.test(response.headers.get("content-type") ?? "");
   const message = new MessageLength(isStream);
   const count = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {

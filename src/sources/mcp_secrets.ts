@@ -7,13 +7,16 @@
 /** Shorter values are words, not secrets. */
 const MIN_LENGTH = 6;
 
+/** Shorter steps of a path are words; some servers are known by a key in their path. */
+const MIN_STEP_LENGTH = 16;
+
 /** The secrets of one server. */
 export class ServerSecrets {
   readonly #forms: readonly string[];
 
   /**
-   * Takes whole values, and the part after a scheme such as `Bearer`; of a URL its name, password and
-   * the values of its query.
+   * Takes whole values, and the part after a scheme such as `Bearer`; of a URL its name, password,
+   * the values of its query and the long steps of its path.
    */
   constructor(values: readonly string[], url?: URL) {
     // The white space around a value is not sent, so it does not come back.
@@ -40,9 +43,10 @@ export class ServerSecrets {
 /** As they stand in the URL, and decoded. */
 function secretsOf(url: URL | undefined): string[] {
   if (url === undefined) return [];
-  const { username, password, search } = url;
+  const { username, password, pathname, search } = url;
+  const steps = pathname.split("/").filter((step) => step.length >= MIN_STEP_LENGTH);
   const values = search.slice(1).split("&").map((pair) => pair.slice(pair.indexOf("=") + 1));
-  return [username, password, ...values]
+  return [username, password, ...steps, ...values]
     .flatMap((raw) => [raw, new URLSearchParams(`=${raw}`).get("") ?? ""]);
 }
 

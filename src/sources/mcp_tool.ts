@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type JsonSchema, sanitize, type Tool } from "../../mod.ts";
+import { type JsonSchema, sanitize, toAnthropic, type Tool } from "../../mod.ts";
 import type { ListedTool, McpConnection } from "./mcp_connection.ts";
 
 /** Most providers accept no longer name, of a tool or of an argument. */
@@ -15,26 +15,35 @@ const FOREIGN_CHARACTER = /[^a-zA-Z0-9_.-]/g;
 
 /** The tool, called through the connection. */
 export function toTool(server: string, connection: McpConnection, listed: ListedTool): Tool {
-  const { properties, required, ...schema } = schemaOf(listed);
-  const names = argumentNames(Object.keys(properties));
-  const ownNames = new Map([...names].map(([own, name]) => [name, own]));
-  const renamed = (values: object, names: ReadonlyMap<string, string>) =>
-    Object.fromEntries(
-      Object.entries(values).map(([key, value]) => [names.get(key) ?? key, value]),
-    );
-  return {
+  const tool: Tool = {
     name: nameOf(server, listed.name),
     description: listed.description ?? "",
-    inputSchema: {
-      ...schema,
-      properties: renamed(properties, names),
-      ...Array.isArray(required) && { required: required.map((key) => names.get(key) ?? key) },
-    },
+    inputSchema: schemaOf(listed),
     source: "mcp",
     // The connection keeps its time, which stands still while a human is asked.
     timeoutMs: Infinity,
-    execute: (args, context) => connection.call(listed.name, renamed(args, ownNames), context),
+    execute: (args, context) => connection.call(listed.name, args, context),
   };
+  // As it is declared: what is combined at the top of a schema has names, too.
+  const { properties = {}, required, ...schema } = toAnthropic([tool])[0]!.input_schema;
+  const names = argumentNames(Object.keys(properties as object));
+  if (names.size === 0) return tool;
+  const ownNames = new Map([...names].map(([own, name]) => [name, own]));
+  return {
+    ...tool,
+    inputSchema: {
+      ...schema,
+      properties: renamed(properties as object, names),
+      ...Array.isArray(required) && { required: required.map((key) => names.get(key) ?? key) },
+    },
+    execute: (args, context) => tool.execute(renamed(args, ownNames), context),
+  };
+}
+
+function renamed(values: object, names: ReadonlyMap<string, string>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [names.get(key) ?? key, value]),
+  );
 }
 
 /** An object schema, without the dialect's name, which some endpoints refuse. */

@@ -134,7 +134,8 @@ export async function httpToolsFromOpenAPI(
 
 /** What is wrong with the options is wrong for every operation: no reason to skip each. */
 function checkSettings(options: OpenAPIOptions): void {
-  const { baseUrl: url = "http://localhost", ...rest } = options;
+  const { baseUrl, ...rest } = options;
+  const url = baseUrl === undefined ? "http://localhost" : urlOf([], options);
   const { headers, timeoutMs, resultMode, maxResponseBytes, fetch } = rest;
   for (const name of ["filter", "needsApproval", "onSkip"] as const) {
     const value = rest[name];

@@ -200,8 +200,10 @@ function areOne(first: Node, second: Node): boolean {
     Object.keys(each).filter(restricts)
   );
   if (keys.length === 0 || others.length === 0) return true;
+  // It adds null to what stands beside it.
+  if ((first.nullable === true) !== (second.nullable === true)) return false;
   const hasParts = (key: string) => key === "$ref" || /^(schemas?|map)$/.test(KINDS.get(key)!);
-  if ([...keys, ...others].some(hasParts)) return false;
+  if ([...keys, ...others].some((key) => hasParts(key) && first[key] !== second[key])) return false;
   return keys.every((key) => !others.includes(key) || isSame(first[key], second[key]));
 }
 

@@ -39,14 +39,16 @@ export function parameterPairs(
   const { style = "form", explode = style === "form" } = spec;
   if (style === "deepObject") return deepPairs(key, value);
   const separator = SEPARATORS.get(style) ?? ",";
+  // A list or an object of nothing is no value (RFC 6570, 2.3).
+  const joined = (texts: string[]): Pair[] => texts.length ? [[name, texts.join(separator)]] : [];
   if (Array.isArray(value)) {
     const texts = value.filter(isGiven).map(text);
-    return explode ? texts.map((each) => [name, each]) : [[name, texts.join(separator)]];
+    return explode ? texts.map((each) => [name, each]) : joined(texts);
   }
   if (!isNode(value)) return [[name, text(value)]];
   const fields = Object.entries(value).filter(([, each]) => isGiven(each))
     .map(([field, each]): Pair => [encode(field), text(each)]);
-  return explode ? fields : [[name, fields.flat().join(separator)]];
+  return explode ? fields : joined(fields.flat());
 }
 
 /** A path parameter: the style `simple`, `label` or `matrix`. */
