@@ -71,13 +71,8 @@ export interface TranslateResult {
   raw: unknown;
 }
 
-const FINISH_REASONS: Record<string, TranslateResult["finishReason"]> = {
-  length: "length",
-  max_tokens: "length",
-  model_context_window_exceeded: "length",
-  content_filter: "content_filter",
-  refusal: "content_filter",
-};
+/** Reasons of a provider that will not say more. */
+const FILTERED = new Set(["content_filter", "refusal", "sensitive"]);
 
 /** Makes the one call. Hooks and retries are those of a run; no tool runs, no store is touched. */
 export async function translate(
@@ -113,7 +108,8 @@ export async function translate(
     signal: scope.signal,
     progress: { text: "" },
   }, { history: closedTranscript(messages, style.name).messages, prompt: [] });
-  const { text, calls, finishReason, usage, payload } = await askModel(run);
+  const { text, calls, isCut, finishReason, usage, payload } = await askModel(run);
+  const isFiltered = FILTERED.has(finishReason.toLowerCase());
   return {
     text,
     toolCalls: calls.map(({ id, name, arguments: given }) => ({
@@ -121,7 +117,13 @@ export async function translate(
       name,
       arguments: argumentsText(given ?? {}),
     })),
-    finishReason: calls.length > 0 ? "tool_calls" : FINISH_REASONS[finishReason] ?? "stop",
+    finishReason: calls.length > 0
+      ? "tool_calls"
+      : isFiltered
+      ? "content_filter"
+      : isCut
+      ? "length"
+      : "stop",
     usage,
     model: settings.model,
     raw: payload,

@@ -8,7 +8,7 @@
  */
 
 import { quote } from "../errors.ts";
-import { isJsonObject, objectOf, parseJson } from "../json.ts";
+import { equalJson, isJsonObject, objectOf, parseJson } from "../json.ts";
 import type { Message, StyleName } from "../types.ts";
 
 /** One part of a message's content; the Anthropic style calls it a block. */
@@ -317,6 +317,12 @@ export function argumentsText(raw: unknown): string {
   } catch {
     return "nested too deep to be written"; // no JSON, so that no tool runs with it
   }
+}
+
+/** Whether the arguments of a call, told once more, add nothing to what was told. */
+export function isSaidBy(told: string, again: string): boolean {
+  return told === again || again.trim() === "" ||
+    equalJson(parseJson(told) ?? told, parseJson(again) ?? again);
 }
 
 function text(value: unknown): string {

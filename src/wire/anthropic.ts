@@ -9,7 +9,7 @@ import { callsOf, type Part, textOf } from "../transcript/read.ts";
 import { convertTranscript } from "../transcript/convert.ts";
 import { toAnthropic } from "../tools/declarations.ts";
 import type { Message, Usage } from "../types.ts";
-import { AnthropicDecoder } from "./anthropic_decoder.ts";
+import { AnthropicDecoder, isSameCall } from "./anthropic_decoder.ts";
 import { sendableMessages } from "./anthropic_cleanup.ts";
 import {
   type CallResult,
@@ -17,6 +17,7 @@ import {
   type Completion,
   finishReasonOf,
   givenId,
+  isCutReason,
   newCallId,
   type Style,
   tokenCount,
@@ -25,8 +26,6 @@ import {
 
 /** The API demands an output limit; this one every model accepts. */
 const DEFAULT_MAX_TOKENS = 4096;
-
-const CUT_REASONS = new Set(["max_tokens", "model_context_window_exceeded", "refusal"]);
 
 /** The Anthropic style. */
 export const anthropic: Style = {
@@ -64,7 +63,7 @@ export const anthropic: Style = {
       reasoning: reasoningOf(message.content),
       calls: callsOf(message),
       finishReason,
-      isCut: CUT_REASONS.has(finishReason),
+      isCut: isCutReason(finishReason),
       isPaused: finishReason === "pause_turn",
       usage: usageOf(payload.usage),
       payload,
@@ -93,7 +92,10 @@ export const anthropic: Style = {
   },
 };
 
-/** The blocks as they came, but each call once, and with an id of its own. */
+/**
+ * The blocks as they came, but each call once, and with an id of its own. One that is begun again
+ * without an input of its own is the same call.
+ */
 function storable(content: unknown): unknown {
   if (!Array.isArray(content)) return content;
   const seen: Part[] = [];
@@ -101,7 +103,10 @@ function storable(content: unknown): unknown {
     if (objectOf(block)?.type !== "tool_use") return [block];
     const id = givenId(block.id);
     const same = id === undefined ? [] : seen.filter((before) => before.id === id);
-    if (same.some((before) => equalJson(before, block))) return [];
+    const isEmpty = equalJson(block.input ?? {}, {});
+    if (same.some((before) => isEmpty ? isSameCall(before, block) : equalJson(before, block))) {
+      return [];
+    }
     seen.push(block);
     return [id !== undefined && same.length === 0 ? block : { ...block, id: newCallId() }];
   });

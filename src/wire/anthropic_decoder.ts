@@ -6,7 +6,7 @@
  */
 
 import { StreamError } from "../errors.ts";
-import { equalJson, objectOf, parseJson, textOrUndefined } from "../json.ts";
+import { objectOf, parseJson, textOrUndefined } from "../json.ts";
 import { argumentsText, type Part } from "../transcript/read.ts";
 import type { StreamEvent } from "../types.ts";
 import { grow } from "./grow.ts";
@@ -34,9 +34,13 @@ export class AnthropicDecoder implements StreamDecoder {
   push(data: Record<string, unknown>, event: string, events: StreamEvent[]): void {
     switch (textOrUndefined(data.type) ?? event) {
       case "message_start": {
-        const { usage, content: _, ...message } = objectOf(data.message) ?? {};
+        const { usage, content, ...message } = objectOf(data.message) ?? {};
         this.#message = message;
         this.#addUsage(usage);
+        // Gateways that have the answer already may tell it at once.
+        for (const block of Array.isArray(content) ? content : []) {
+          this.#start(`of the start ${this.#blocks.length}`, objectOf(block), events);
+        }
         break;
       }
       case "content_block_start":
@@ -59,6 +63,18 @@ export class AnthropicDecoder implements StreamDecoder {
       }
       case "message_stop":
         this.isFinished = this.isEnded = true;
+        break;
+      case "message": {
+        // A plain answer as the one event of a stream.
+        const { stop_reason, stop_sequence, usage } = data;
+        this.push({ type: "message_start", message: data }, event, events);
+        this.push(
+          { type: "message_delta", delta: { stop_reason, stop_sequence }, usage },
+          event,
+          events,
+        );
+        this.push({ type: "message_stop" }, event, events);
+      }
     }
     // `ping` and whatever comes to be later say nothing to this client.
   }
@@ -75,12 +91,11 @@ export class AnthropicDecoder implements StreamDecoder {
       // with it.
       block.input = parseJson(text) ?? text;
     }
-    const blocks = this.#blocks.filter((block) => !this.#isRepeated(block));
     const hasBegun = this.#blocks.length > 0 || Object.keys(this.#message).length > 0;
     return {
       ...this.#message,
       ...this.#stop,
-      ...(hasBegun && { content: blocks }),
+      ...(hasBegun && { content: this.#blocks }),
       usage: this.#usage,
     };
   }
@@ -142,13 +157,6 @@ export class AnthropicDecoder implements StreamDecoder {
     }
   }
 
-  /** Whether a call is only begun again, without an input of its own. */
-  #isRepeated(block: Part): boolean {
-    if (block.type !== "tool_use" || !equalJson(block.input ?? {}, {})) return false;
-    const first = this.#blocks.find((before) => before === block || isSameCall(before, block));
-    return first !== block;
-  }
-
   /** The block that a delta is about: by its index, else the latest, else one that was not started. */
   #blockOf(index: unknown, delta: Record<string, unknown>): Part {
     const known = index === undefined ? this.#blocks.at(-1) : this.#byIndex.get(index);
@@ -170,7 +178,7 @@ export class AnthropicDecoder implements StreamDecoder {
 }
 
 /** Whether two blocks are one call: ids alone can be given twice. */
-function isSameCall(a: Part, b: Part): boolean {
+export function isSameCall(a: Part, b: Part): boolean {
   return givenId(a.id) !== undefined && a.id === b.id && a.name === b.name;
 }
 

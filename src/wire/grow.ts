@@ -6,6 +6,9 @@
 
 import { isJsonObject } from "../json.ts";
 
+/** Keys of texts that come in pieces: a piece that equals all before it is no repetition. */
+const TEXT_KEYS = new Set(["content", "data", "input", "text", "thinking", "transcript"]);
+
 /**
  * Adds the next piece of the value under a key: texts are joined, lists go on, objects grow key by
  * key, and any other value takes the place of the one before. What is only told again stays as it
@@ -14,7 +17,7 @@ import { isJsonObject } from "../json.ts";
 export function grow(target: Record<string, unknown>, key: string, piece: unknown): void {
   const before = Object.hasOwn(target, key) ? target[key] : undefined;
   if (before === undefined || before === null) target[key] = piece;
-  else if (piece === null || piece === before) return;
+  else if (piece === null || (piece === before && !TEXT_KEYS.has(key))) return;
   else if (typeof before === "string" && typeof piece === "string") {
     if (key !== "id" && key !== "type") target[key] = before + piece;
   } else if (Array.isArray(before) && Array.isArray(piece)) {

@@ -10,6 +10,7 @@ import {
   argumentsText,
   callsOf,
   isLegacyCall,
+  isSaidBy,
   parseArguments,
   type Part,
   textOf,
@@ -25,6 +26,7 @@ import {
   type Completion,
   finishReasonOf,
   givenId,
+  isCutReason,
   newCallId,
   type Style,
   tokenCount,
@@ -72,7 +74,7 @@ export const openai: Style = {
         "",
       calls: calls.map((call) => call.id === "" ? { ...call, id: newCallId() } : call),
       finishReason,
-      isCut: finishReason === "length" || finishReason === "content_filter",
+      isCut: isCutReason(finishReason),
       isPaused: false,
       usage: usageOf(payload.usage),
       payload,
@@ -108,16 +110,21 @@ function storable(received: Record<string, unknown>): Message {
     };
   }
   if (!Array.isArray(message.tool_calls) || message.tool_calls.length === 0) return message;
-  const ids = new Set<string>(), contents = new Set<string>();
+  const ids = new Set<string>();
+  const told: { given: string; name: unknown; text: string }[] = [];
   const calls: unknown[] = [];
   for (const received of message.tool_calls as unknown[]) {
     if (!isJsonObject(received)) continue;
     const call = storableCall(received);
     const { name, arguments: text, input } = (objectOf(call.custom) ?? call.function) as Part;
     const given = givenId(received.id);
-    const content = `${given}\n${name}\n${argumentsText(text ?? input)}`;
-    if (given !== undefined && contents.has(content)) continue;
-    contents.add(content);
+    const sent = argumentsText(text ?? input);
+    if (name === "" && sent.trim() === "") continue; // an entry that says nothing
+    if (given !== undefined) {
+      const same = told.filter((before) => before.given === given && before.name === name);
+      if (same.some((before) => isSaidBy(before.text, sent))) continue;
+      told.push({ given, name, text: sent });
+    }
     const id = given === undefined || ids.has(given) ? newCallId() : given;
     ids.add(id);
     calls.push(id === call.id ? call : { ...call, id });

@@ -6,7 +6,7 @@
  */
 
 import { objectOf, textOrUndefined } from "../json.ts";
-import { argumentsText } from "../transcript/read.ts";
+import { argumentsText, isSaidBy } from "../transcript/read.ts";
 import type { StreamEvent } from "../types.ts";
 import { grow, growAll } from "./grow.ts";
 import { finishReasonOf, givenId, type StreamDecoder } from "./style.ts";
@@ -15,13 +15,15 @@ import { finishReasonOf, givenId, type StreamDecoder } from "./style.ts";
 class GrowingCall {
   id = "";
   /** Deltas can name it by any of these. */
-  readonly indexes = new Set<number>();
+  readonly indexes = new Set<number | string>();
   name = "";
   arguments = "";
   /** What else the provider sent with it, such as `extra_content`. */
   readonly extra: Record<string, unknown> = {};
   /** What else it sent with the name and the arguments. */
   readonly functionExtra: Record<string, unknown> = {};
+  /** Whether it is a call of a custom tool, whose arguments are any text. */
+  isCustom = false;
   /** The list of calls that the latest delta came in. */
   list: unknown;
   #depth = 0;
@@ -39,6 +41,7 @@ class GrowingCall {
 
   /** Looks at each character once: arguments can come in very many pieces. */
   addArguments(text: string): void {
+    if (this.hasWholeArguments && !this.isCustom && text === this.arguments) return; // told again
     this.arguments += text;
     for (let index = 0; index < text.length; index++) {
       const character = text[index];
@@ -80,7 +83,7 @@ export class OpenAIDecoder implements StreamDecoder {
       this.#envelope = envelope;
     }
     const choices = Array.isArray(data.choices) ? data.choices : [];
-    const choice = objectOf(choices.find((choice) => (objectOf(choice)?.index ?? 0) === 0));
+    const choice = objectOf(choices.find((choice) => Number(objectOf(choice)?.index ?? 0) === 0));
     const usage = objectOf(data.usage) ?? objectOf(choice?.usage) ??
       objectOf(objectOf(data.x_groq)?.usage);
     for (const key in usage) {
@@ -91,7 +94,8 @@ export class OpenAIDecoder implements StreamDecoder {
     if (choice === undefined) return;
     this.#hasChoice = true;
     // Some servers put a whole message where a delta should be, or repeat it at the end.
-    const delta = objectOf(choice.delta) ?? (this.#isNew() ? objectOf(choice.message) : undefined);
+    const sent = objectOf(choice.delta), whole = objectOf(choice.message);
+    const delta = whole !== undefined && isBlank(sent ?? {}) && this.#isNew() ? whole : sent;
     if (delta !== undefined) this.#add(delta, events);
     this.#finish(finishReasonOf(choice.finish_reason), delta);
   }
@@ -112,7 +116,7 @@ export class OpenAIDecoder implements StreamDecoder {
       this.#finishReason = reason;
       this.isFinished = true;
       this.isComplete = isAlone;
-    } else if (!isAlone) this.isFinished = this.isComplete = false;
+    } else if (delta !== undefined && hasAnswer(delta)) this.isFinished = this.isComplete = false;
   }
 
   pushText(data: string): boolean {
@@ -148,6 +152,7 @@ export class OpenAIDecoder implements StreamDecoder {
           for (const call of value) this.#addCall(objectOf(call), value);
         }
       } else if (key === "function_call") this.#addFunctionCall(objectOf(value));
+      else if (key === "reasoning_details" && Array.isArray(value)) this.#addDetails(value);
       else if (key === "content" && Array.isArray(value)) this.#addParts(value, events);
       else if (typeof value === "string" && TEXT_KEYS.has(key)) {
         if (value === "" && message[key] !== undefined) continue;
@@ -195,6 +200,25 @@ export class OpenAIDecoder implements StreamDecoder {
     this.#message.content = content;
   }
 
+  /** OpenRouter's reasoning: a signature is that of a whole block, so its pieces are put together. */
+  #addDetails(pieces: unknown[]): void {
+    const details = this.#message.reasoning_details ??= [];
+    if (!Array.isArray(details)) return;
+    for (const piece of pieces) {
+      const last = objectOf(details.at(-1)), next = objectOf(piece);
+      const key = next?.type === "reasoning.summary" ? "summary" : "text";
+      if (
+        next?.type !== `reasoning.${key}` || last?.type !== next.type || last.index !== next.index
+      ) {
+        details.push(piece);
+        continue;
+      }
+      const text = `${last[key] ?? ""}${next[key] ?? ""}`;
+      const told = Object.entries(next).filter(([, value]) => value !== null);
+      details[details.length - 1] = { ...last, ...Object.fromEntries(told), [key]: text };
+    }
+  }
+
   #addFunctionCall(delta: Record<string, unknown> | undefined): void {
     const call = this.#functionCall ??= new GrowingCall();
     const name = textOrUndefined(delta?.name);
@@ -204,15 +228,17 @@ export class OpenAIDecoder implements StreamDecoder {
 
   #addCall(delta: Record<string, unknown> | undefined, list: unknown): void {
     if (delta === undefined) return;
-    const { id: sentId, index: givenIndex, type: _, function: sentFunction, ...rest } = delta;
-    const definition = objectOf(sentFunction);
+    const { id: sentId, index: givenIndex, type: _, function: sentFunction, custom, ...rest } =
+      delta;
+    const definition = objectOf(custom) ?? objectOf(sentFunction);
     // Some servers send a call flat: its name and arguments beside its id.
-    const { name: givenName, arguments: given, ...others } = definition ?? rest;
+    const { name: givenName, [custom ? "input" : "arguments"]: given, ...others } = definition ??
+      rest;
     const id = givenId(sentId);
-    const index = typeof givenIndex === "number" ? givenIndex : undefined;
+    const index = typeof givenIndex === "number" ? givenIndex : textOrUndefined(givenIndex);
     const name = textOrUndefined(givenName);
     const text = argumentsText(given);
-    let call = this.#callOf(id, index);
+    let call = this.#callOf(id, index, name);
     if (
       call !== undefined && name !== undefined &&
       opensAnother(call, { id, index, name, text, list })
@@ -223,17 +249,22 @@ export class OpenAIDecoder implements StreamDecoder {
       call = new GrowingCall();
       this.#calls.push(call);
     }
-    if (id !== undefined) call.id = id;
+    if (id !== undefined && call.id === "") call.id = id;
     if (index !== undefined) call.indexes.add(index);
     if (name !== undefined) call.addName(name);
     call.addArguments(text);
     call.list = list;
+    call.isCustom ||= objectOf(custom) !== undefined;
     growAll(call.extra, definition === undefined ? others : rest);
     if (definition !== undefined) growAll(call.functionExtra, others);
   }
 
   /** The call that a delta is about: by its id, then by its index, then the latest. */
-  #callOf(id: string | undefined, index: number | undefined): GrowingCall | undefined {
+  #callOf(
+    id: string | undefined,
+    index: number | string | undefined,
+    name: string | undefined,
+  ): GrowingCall | undefined {
     if (id !== undefined) {
       const same = this.#calls.filter((call) => call.id === id);
       const known = same.findLast((call) => index !== undefined && call.indexes.has(index));
@@ -242,16 +273,24 @@ export class OpenAIDecoder implements StreamDecoder {
     const open = index === undefined
       ? this.#calls.at(-1)
       : this.#calls.findLast((call) => call.indexes.has(index));
-    // An id may come after the call's first delta; another one is another call.
-    return id === undefined || open?.id === "" ? open : undefined;
+    // An id may come after the call's first delta; another one is another call, unless all that comes
+    // with it is more of this one: some servers make a new id for each piece.
+    const isMore = name === undefined && index !== undefined && open?.hasWholeArguments === false;
+    return id === undefined || open?.id === "" || isMore ? open : undefined;
   }
+}
+
+/** Whether a delta holds a piece of a text or a call; counts, sources and the like may come late. */
+function hasAnswer({ tool_calls, function_call, ...texts }: Record<string, unknown>): boolean {
+  return !isBlank({ tool_calls, function_call: function_call ?? null }) ||
+    [...TEXT_KEYS].some((key) => (texts[key] ?? "") !== "");
 }
 
 /** Whether a delta, or all that came of a message, holds nothing but a role. */
 function isBlank(delta: Record<string, unknown>): boolean {
   for (const key in delta) {
     const value = delta[key];
-    const isNothing = value === null || value === "" ||
+    const isNothing = value === null || value === undefined || value === "" ||
       (Array.isArray(value) && value.length === 0);
     if (key !== "role" && !isNothing) return false;
   }
@@ -267,7 +306,7 @@ function opensAnother(
   call: GrowingCall,
   delta: {
     id: string | undefined;
-    index: number | undefined;
+    index: number | string | undefined;
     name: string;
     text: string;
     list: unknown;
@@ -276,7 +315,10 @@ function opensAnother(
   if (call.name === "") return false;
   const { id, index, name, text, list } = delta;
   const isOther = name !== call.name, isBeside = list === call.list;
-  if (index === undefined ? isOther || isBeside : isOther && isBeside) return true;
+  const isNamed = id !== undefined && id === call.id;
+  if (isBeside ? isOther || index === undefined : isOther && index === undefined && !isNamed) {
+    return true;
+  }
   if (id === call.id && index !== undefined && !call.indexes.has(index)) return true;
   return call.hasWholeArguments && (isOther || text.trim() !== "");
 }
@@ -289,17 +331,20 @@ function settleCalls(growing: GrowingCall[]): Record<string, unknown>[] {
   const calls: GrowingCall[] = [];
   for (const call of growing) {
     const { id, name, arguments: text } = call;
+    if (name === "" && text.trim() === "") continue; // an entry that says nothing
     const same = id === ""
       ? []
       : calls.filter((before) => before.id === id && (name === "" || before.name === name));
     const last = same.at(-1);
     if (last === undefined) calls.push(call);
-    else if (text.trim() === "" || same.some((before) => before.arguments === text)) continue;
+    else if (same.some((before) => isSaidBy(before.arguments, text))) continue;
     else if (last.hasWholeArguments) calls.push(call);
     else last.addArguments(text);
   }
-  return calls.map(({ id, name, arguments: text, extra, functionExtra }) => {
-    if (objectOf(extra.custom) !== undefined) return { id, type: "custom", ...extra };
+  return calls.map(({ id, name, arguments: text, isCustom, extra, functionExtra }) => {
+    if (isCustom) {
+      return { id, type: "custom", custom: { name, input: text, ...functionExtra }, ...extra };
+    }
     const definition = { name, arguments: text, ...functionExtra };
     return { id, type: "function", function: definition, ...extra };
   });

@@ -23,5 +23,5 @@ export function carriedError(
 
 /** Some servers send an empty error beside each good answer. */
 function isError(value: unknown): boolean {
-  return isJsonObject(value) ? Object.keys(value).length > 0 : Boolean(value);
+  return isJsonObject(value) ? Object.values(value).some(Boolean) : Boolean(value);
 }

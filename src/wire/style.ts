@@ -105,6 +105,25 @@ export function finishReasonOf(value: unknown): string | undefined {
   return value === "null" ? undefined : textOrUndefined(value);
 }
 
+/** Gateways hand on the reasons of either style, some in capital letters. */
+const CUT_REASONS: ReadonlySet<string> = new Set([
+  "abort", // SGLang, vLLM
+  "content_filter",
+  "insufficient_system_resource", // DeepSeek
+  "length",
+  "max_tokens",
+  "model_context_window_exceeded",
+  "model_length", // Mistral
+  "network_error", // GLM
+  "refusal",
+  "sensitive", // GLM
+]);
+
+/** Whether an answer that ended for this reason can lack its end. */
+export function isCutReason(reason: string): boolean {
+  return CUT_REASONS.has(reason.toLowerCase());
+}
+
 /** The id of a call as it was given; a blank one is none. */
 export function givenId(value: unknown): string | undefined {
   return typeof value === "string" && value.trim() !== "" ? value : undefined;

@@ -103,7 +103,9 @@ function readStream(style: StyleName, body: string, reading: Reading): void {
 /** Reads a chunk of an OpenAI style stream; whether it finishes the answer. */
 function readChunk(chunk: Json, reading: Reading): boolean {
   const choices = Array.isArray(chunk.choices) ? chunk.choices : [];
-  const choice = choices.find((choice: Json) => isObject(choice) && (choice.index ?? 0) === 0);
+  const choice = choices.find((choice: Json) =>
+    isObject(choice) && Number(choice.index ?? 0) === 0
+  );
   // What an odd choice or message is worth is open.
   if (choices.some((other: Json) => other !== choice) || !isObject(choice?.delta)) {
     if (choices.length > 0) reading.text = undefined;
@@ -177,8 +179,10 @@ function fragment(
   if (known === undefined || isOther || isStart) {
     calls.push({ id, index, text, isStart, isRepeated: isStart && id === known?.id });
   } else {
+    // Whole arguments that come once more are told again.
+    const isAgain = text === known.text && isObject(parsed(text));
     // The input with which a block starts is replaced by what follows.
-    known.text = known.isStart ? text : known.text + text;
+    if (!isAgain) known.text = known.isStart ? text : known.text + text;
     known.isStart = false;
     known.id ??= id;
     known.index = index ?? known.index;
@@ -249,7 +253,7 @@ function eventsOf(body: string): SseEvent[] {
 
 function isError({ type, object, error }: Json): boolean {
   if (type === "error" || object === "error") return true;
-  return isObject(error) ? Object.keys(error).length > 0 : Boolean(error);
+  return isObject(error) ? Object.values(error).some(Boolean) : Boolean(error);
 }
 
 function parsed(text: string): Json {
