@@ -113,7 +113,8 @@ export class Run {
     this.usage = addUsage(this.usage, answer.usage);
     this.#said = answer.text;
     this.text = this.textBeforePause + answer.text;
-    this.textBeforePause = answer.isPaused ? this.text : "";
+    // With calls it is an answer of its own: their results stand between it and the next one.
+    this.textBeforePause = answer.isPaused && answer.calls.length === 0 ? this.text : "";
     this.finishReason = answer.finishReason;
     this.context.progress.text = "";
   }
