@@ -114,7 +114,6 @@ export class AnthropicDecoder implements StreamDecoder {
     const block = { ...given };
     this.#blocks.push(block);
     this.#byIndex.set(index, block);
-    this.#stopped.delete(index);
     const text = textOrUndefined(block.text), thinking = textOrUndefined(block.thinking);
     if (block.type === "text" && text !== undefined) events.push({ type: "text", delta: text });
     if (block.type === "thinking" && thinking !== undefined) {

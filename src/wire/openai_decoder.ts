@@ -5,6 +5,7 @@
  * @module
  */
 
+import { StreamError } from "../errors.ts";
 import { objectOf, textOrUndefined } from "../json.ts";
 import { argumentsText, isSaidBy } from "../transcript/read.ts";
 import type { StreamEvent } from "../types.ts";
@@ -70,6 +71,8 @@ export class OpenAIDecoder implements StreamDecoder {
   /** The keys of the chunks around the choices: id, model, … */
   #envelope: Record<string, unknown> = {};
   #hasChoice = false;
+  /** Whether a chunk had choices, and none of them the first. */
+  #hasOther = false;
   #usage: Record<string, unknown> | undefined;
   #finishReason: unknown = null;
   #message: Record<string, unknown> = {};
@@ -91,7 +94,10 @@ export class OpenAIDecoder implements StreamDecoder {
         this.#usage = Object.assign(this.#usage ?? {}, { [key]: usage[key] });
       }
     }
-    if (choice === undefined) return;
+    if (choice === undefined) {
+      this.#hasOther ||= choices.length > 0;
+      return;
+    }
     this.#hasChoice = true;
     // Some servers put a whole message where a delta should be, or repeat it at the end.
     const sent = objectOf(choice.delta), whole = objectOf(choice.message);
@@ -126,12 +132,19 @@ export class OpenAIDecoder implements StreamDecoder {
   }
 
   payload(): Record<string, unknown> {
+    // Some servers count the choices up from chunk to chunk: then the first is only a piece.
+    if (this.#hasOther && this.#finishReason === null) {
+      throw new StreamError(
+        "stream_malformed",
+        "LLM answer has other choices, and no finish reason for the first",
+      );
+    }
     const message: Record<string, unknown> = { role: "assistant", content: null, ...this.#message };
     const calls = settleCalls(this.#calls);
     if (calls.length > 0) message.tool_calls = calls;
     if (this.#functionCall !== undefined) {
-      const { name, arguments: text } = this.#functionCall;
-      message.function_call = { name, arguments: text };
+      const { name, arguments: text, functionExtra } = this.#functionCall;
+      message.function_call = { name, arguments: text, ...functionExtra };
     }
     const choice = { index: 0, message, finish_reason: this.#finishReason };
     return {
@@ -220,10 +233,12 @@ export class OpenAIDecoder implements StreamDecoder {
   }
 
   #addFunctionCall(delta: Record<string, unknown> | undefined): void {
+    const { name: givenName, arguments: given, ...others } = delta ?? {};
     const call = this.#functionCall ??= new GrowingCall();
-    const name = textOrUndefined(delta?.name);
+    const name = textOrUndefined(givenName);
     if (name !== undefined) call.addName(name);
-    call.addArguments(argumentsText(delta?.arguments));
+    call.addArguments(argumentsText(given));
+    growAll(call.functionExtra, others);
   }
 
   #addCall(delta: Record<string, unknown> | undefined, list: unknown): void {
@@ -331,10 +346,9 @@ function settleCalls(growing: GrowingCall[]): Record<string, unknown>[] {
   const calls: GrowingCall[] = [];
   for (const call of growing) {
     const { id, name, arguments: text } = call;
-    if (name === "" && text.trim() === "") continue; // an entry that says nothing
     const same = id === ""
       ? []
-      : calls.filter((before) => before.id === id && (name === "" || before.name === name));
+      : calls.filter((before) => before.id === id && before.name === name);
     const last = same.at(-1);
     if (last === undefined) calls.push(call);
     else if (same.some((before) => isSaidBy(before.arguments, text))) continue;
