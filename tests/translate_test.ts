@@ -110,6 +110,25 @@ for (const style of STYLES) {
     assertEquals([result.finishReason, result.text], ["length", "Once upon"]);
   });
 
+  Deno.test(`translate() has a word for the reasons of other servers, from ${style}`, async () => {
+    const words = [
+      ["model_length", "length"],
+      ["MAX_TOKENS", "length"],
+      ["sensitive", "content_filter"],
+      ["REFUSAL", "content_filter"],
+      ["eos", "stop"],
+    ];
+    const replies = words.map(([finishReason = ""]) => ({ text: "Once upon", finishReason }));
+    const { server, client } = setUp(style, replies);
+    await using _ = server;
+    for (const [given, expected] of words) {
+      const { finishReason } = await client.translate({
+        messages: [{ role: "user", content: "A story" }],
+      });
+      assertEquals([given, finishReason], [given, expected]);
+    }
+  });
+
   Deno.test(`translate() takes the system prompt of the request, then the transcript's, then the client's, to ${style}`, async () => {
     const { server, client } = setUp(style, ["1", "2", "3"], { systemPrompt: "client" });
     await using _ = server;
