@@ -6,7 +6,7 @@
 
 import { readVariable } from "./environment.ts";
 import { quote } from "./errors.ts";
-import { Secrets } from "./secrets.ts";
+import { isSecretName, Secrets } from "./secrets.ts";
 import type { Style } from "./wire/style.ts";
 
 /** The environment variables that hold the keys of well-known hosts. */
@@ -44,16 +44,16 @@ export function endpointOf(options: EndpointOptions, style: Style): Endpoint {
   const secrets = new Secrets();
   // The values as they are written, too: an encoded one may be repeated as it was sent.
   const inQuery = base.search.slice(1).split("&").map((pair) => pair.slice(pair.indexOf("=") + 1));
-  for (const value of [...base.searchParams.values(), ...inQuery, ...given.values(), apiKey]) {
-    secrets.add(value);
-  }
+  for (const value of [...base.searchParams.values(), ...inQuery]) secrets.add(value);
+  for (const [name, value] of given) secrets.add(value, isSecretName(name));
+  secrets.add(apiKey, true);
   let headers: Record<string, string> | undefined;
   return {
     url: endpointUrl(base, style),
     headers() {
       if (headers !== undefined) return headers;
       const key = apiKey ?? environmentKey(base, given);
-      secrets.add(key);
+      secrets.add(key, true);
       headers = { "content-type": "application/json", ...style.headers(key || undefined) };
       for (const [name, value] of given) {
         if (value === null) delete headers[name];

@@ -72,8 +72,7 @@ export async function askModel(run: Run): Promise<Completion> {
   const ms = performance.now() - started;
   emit({ ...metric, status: "ok", ms, promptTokens, completionTokens });
   run.take(answer);
-  // A message with calls that nobody answers is none that can be handed back.
-  if (answer.calls.length === 0) run.unapproved = answer.message;
+  run.unapproved = answer;
   if (hooks.afterLLM !== undefined) {
     const response = cloneJson(answer.payload);
     await callHook("afterLLM", hooks.afterLLM, { response, model, turn: run.turns }, signal);

@@ -8,7 +8,7 @@ import { equalJson } from "./json.ts";
 import type { Settings } from "./options.ts";
 import { closedRound, interruptedRound, isKept, type Round } from "./round.ts";
 import type { Toolkit } from "./tools/toolkit.ts";
-import { balanceTranscript } from "./transcript/balance.ts";
+import { balanceTranscript, NOT_EXECUTED } from "./transcript/balance.ts";
 import type {
   Message,
   PendingRequest,
@@ -68,7 +68,7 @@ export class Run {
   /** Whether there is more than the prompt: an answer, a closed round, a part of an answer. */
   isWorthSaving = false;
   /** An answer that `afterLLM` has not passed: it is handed back, but not saved. */
-  unapproved: Message | undefined;
+  unapproved: Completion | undefined;
   text: string;
   /** What was said before the model paused: the next answer goes on with it. */
   textBeforePause = "";
@@ -153,12 +153,25 @@ export class Run {
     if (signal.aborted) this.add({ role: "assistant", content: said });
   }
 
+  /** The answer that was not passed, with its calls as ones that nobody has run. */
+  #unapprovedMessages(): Message[] {
+    if (this.unapproved === undefined) return [];
+    const { message, calls } = this.unapproved;
+    const results = calls.map(({ id, name }) => ({
+      id,
+      name,
+      content: NOT_EXECUTED,
+      isError: true,
+    }));
+    return [message, ...this.context.settings.style.results(message, results)];
+  }
+
   /** What the run has come to. `messages` is the transcript as it is kept. */
   result(messages: Message[]): RunResult {
     const { repaired } = this.#beginning;
     return {
       text: this.text,
-      messages: this.unapproved === undefined ? messages : [...messages, this.unapproved],
+      messages: [...messages, ...this.#unapprovedMessages()],
       toolCalls: this.toolCalls,
       toolCallCount: this.toolCalls.length,
       turns: this.turns,

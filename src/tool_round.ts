@@ -148,6 +148,7 @@ async function executed(
     if (request === undefined) break;
     const { waitFor } = run.settings;
     if (waitFor === undefined) return { args, result, pending: request };
+    await run.show?.([{ type: "pending", request }]);
     const answer = await callHook("waitFor", waitFor, request, signal);
     result = await answered(request, answer, again);
     isOfHook = false;
@@ -181,9 +182,7 @@ async function answered(
   // What a hook has asked is no answer to the tool: it has yet to ask, if it wants to.
   if (request.data?.askedBy === HOOK) return await again();
   const result = await again(answer);
-  const next = pendingOf(result);
-  if (next === undefined) return result;
-  return failed(`unresolved: ${isRequest(next) ? next.prompt : request.prompt}`);
+  return pendingOf(result) === undefined ? result : failed(`unresolved: ${request.prompt}`);
 }
 
 /** Whether a request has run out. A time that cannot be read has. */

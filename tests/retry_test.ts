@@ -385,3 +385,10 @@ Deno.test("a huge error body is cut, and not read to its end", async () => {
   assertLessOrEqual(error!.message.length, 1100);
   assertLessOrEqual(given, 1_000_000);
 });
+
+Deno.test("the message of an error ends in no period, the provider's own words stay", async () => {
+  const says = "Incorrect API key provided.";
+  await using server = stubLlm([{ status: 401, body: { error: { message: says } } }]);
+  const error = await assertRejects(() => clientOf(server).run("go"), ProviderError);
+  assertEquals([error.message, error.providerMessage], [`LLM 401: ${says.slice(0, -1)}`, says]);
+});

@@ -26,6 +26,15 @@ for (const [what, [value, said, shown]] of Object.entries(CASES)) {
   });
 }
 
+Deno.test("a short key is hidden where it stands alone", () => {
+  const secrets = new Secrets();
+  secrets.add("Bearer sk-k", true);
+  assertEquals(
+    secrets.redact('bad "sk-k", not task-k or sk-kin: sk-k.'),
+    'bad "[redacted]", not task-k or sk-kin: [redacted].',
+  );
+});
+
 Deno.test("of two secrets the longer one is hidden whole", () => {
   const [short, long] = ["sesame-1", "sesame-1-of-production"];
   const secrets = new Secrets();

@@ -107,7 +107,7 @@ Deno.test("a tool that still waits after the answer is an error result", async (
   const client = clientOf(server, { toolkit: [login], waitFor: ({ id }) => ({ id, ok: true }) });
   const { status, toolCalls } = await client.run("go");
   assertEquals([status, runs], ["done", 2]);
-  assertEquals([toolCalls[0]?.output, toolCalls[0]?.isError], ["unresolved: Password?", true]);
+  assertEquals([toolCalls[0]?.output, toolCalls[0]?.isError], ["unresolved: User?", true]);
 });
 
 Deno.test("two tools wait side by side, and each gets its own answer", async () => {
@@ -211,4 +211,21 @@ Deno.test("hooks and metrics see the resolved call, once", async () => {
     new Map([["pay", [false, undefined]], ["mail", [true, undefined]]]),
   );
   assertEquals(tools.length, 2);
+});
+
+Deno.test("a stream tells of each request before waitFor is asked", async () => {
+  await using server = stubLlm([calling("pay"), "Paid."]);
+  const told: string[] = [];
+  const client = clientOf(server, {
+    toolkit: [asking("pay")],
+    waitFor: ({ id, prompt }) => {
+      told.push(`asked: ${prompt}`);
+      return { id, ok: true };
+    },
+  });
+  for await (const event of client.stream("go")) {
+    if (event.type === "pending") told.push(`shown: ${event.request.prompt}`);
+    if (event.type === "tool_result") told.push(`result: ${event.output}`);
+  }
+  assertEquals(told, ["shown: pay?", "asked: pay?", "result: pay done"]);
 });

@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import type { ConversationStore, Message } from "../mod.ts";
+import { type ConversationStore, InMemoryConversationStore, type Message } from "../mod.ts";
 import { flakyStore } from "../src/testing/mod.ts";
 
 const HELLO: Message[] = [{ role: "user", content: "hello" }];
@@ -98,4 +98,12 @@ Deno.test("flakyStore leaves the failures of what it wraps as they are", async (
   }, {});
   await assertRejects(async () => await flaky.get("a"), Error, "its own");
   await assertRejects(async () => await flaky.save("a", HELLO), Error, "its own, too");
+});
+
+Deno.test("what else the store offers is there", async () => {
+  const store = flakyStore(new InMemoryConversationStore(), { save: ["ok", new Error("full")] });
+  await store.save("a", []);
+  const ids = await Array.fromAsync(store.list!({ prefix: "a" }), ({ id }) => id);
+  await store.delete!("a");
+  assertEquals([ids, await store.get("a")], [["a"], null]);
 });

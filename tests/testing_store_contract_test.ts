@@ -87,7 +87,7 @@ Deno.test("the contract says what a store offers, and tries nothing that it does
   assertEquals(lines, [
     "the store offers get and save alone; not tried, since not offered: base, delete, list, reopen",
     "the store offers base, delete, list; not tried, since not offered: reopen",
-    "the store offers base; not tried, since not offered: delete, list, reopen",
+    "the store offers base, delete, list; not tried, since not offered: reopen",
     "the store offers base; not tried, since not offered: delete, list, reopen",
   ]);
 });

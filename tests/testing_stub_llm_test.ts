@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
+import { createClient } from "../mod.ts";
 import { type StubLlm, stubLlm, type StubReply } from "../src/testing/mod.ts";
 import { events, HELLO, type Json, json, send } from "./fixtures/stub_calls.ts";
 
@@ -362,4 +363,19 @@ Deno.test("stubLlm records what was asked, in order", async () => {
     ' {"model":"n","max_tokens":1,"messages":[{"role":"user","content":"x"}]}',
   );
   assertMatch(stub.baseUrl, /^http:\/\/127\.0\.0\.1:\d+\/v1$/);
+});
+
+Deno.test("the arguments of a call may be given by either name", async () => {
+  for (
+    const call of [{ name: "pay", args: { euro: 1 } }, { name: "pay", arguments: { euro: 1 } }]
+  ) {
+    await using server = stubLlm([{ toolCalls: [call] }]);
+    const client = createClient({
+      baseUrl: server.baseUrl,
+      style: "openai",
+      model: "m",
+      maxTurns: 1,
+    });
+    assertEquals((await client.run("go")).toolCalls[0]?.args, { euro: 1 });
+  }
 });

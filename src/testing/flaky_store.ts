@@ -5,6 +5,7 @@
  */
 
 import type { Awaitable, ConversationStore } from "../../mod.ts";
+import type { StoreUnderTest } from "./contract_subject.ts";
 
 /** What one operation does. */
 export type FlakyStep =
@@ -32,7 +33,8 @@ export type FlakyPlan =
 
 /**
  * Wraps a store so that chosen operations fail or take long. Arguments are handed on in the number
- * in which they came, so a save without `base` stays one.
+ * in which they came, so a save without `base` stays one. What else the store offers, `delete` and
+ * `list`, is there and does not fail.
  *
  * @example A database that confirms nothing
  * ```ts
@@ -55,7 +57,7 @@ export type FlakyPlan =
  * await assertRejects(async () => await store.get("a"), Error, "connection refused");
  * ```
  */
-export function flakyStore(store: ConversationStore, plan: FlakyPlan): ConversationStore {
+export function flakyStore(store: ConversationStore, plan: FlakyPlan): StoreUnderTest {
   const left = typeof plan === "function"
     ? undefined
     : { get: [...plan.get ?? []], save: [...plan.save ?? []] };
@@ -77,8 +79,11 @@ export function flakyStore(store: ConversationStore, plan: FlakyPlan): Conversat
     return result;
   }
 
+  const { delete: remove, list } = store as StoreUnderTest;
   return {
     get: (id) => perform("get", id, () => store.get(id)),
     save: (...save) => perform("save", save[0], () => store.save(...save)),
+    ...(remove !== undefined && { delete: remove.bind(store) }),
+    ...(list !== undefined && { list: list.bind(store) }),
   };
 }

@@ -137,6 +137,7 @@ function anthropicBlock(block: Json, place: string, refuse: Refuse): void {
       if (!isText(block.data)) refuse(`${place}.data`, "is required");
       break;
     case "tool_result":
+      if (block.pending !== undefined) refuse(`${place}.pending`, "Extra inputs are not permitted");
       if (content !== undefined && typeof content !== "string" && !Array.isArray(content)) {
         refuse(`${place}.content`, "must be a string or an array of blocks");
       } else if (block.is_error === true && (content === undefined || content.length === 0)) {

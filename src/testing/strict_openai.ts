@@ -119,7 +119,10 @@ function openaiCalls(
     results.push(next);
     next = messages[at + 1 + results.length];
   }
-  results.forEach(({ content }, index) => {
+  results.forEach(({ content, pending }, index) => {
+    if (pending !== undefined) {
+      refuse(`messages[${at + 1 + index}].pending`, "Additional properties are not allowed");
+    }
     if (typeof content !== "string" && !(Array.isArray(content) && content.length > 0)) {
       refuse(`messages[${at + 1 + index}].content`, "must be a string or an array of parts");
     }

@@ -40,7 +40,9 @@ abstract class Answer {
     this.text = answer.text ?? "";
     this.reasoning = answer.reasoning;
     this.finishReason = answer.finishReason;
-    this.calls = (answer.toolCalls ?? []).map(({ id, name, args = {} }) => ({
+    this.calls = (answer.toolCalls ?? []).map((
+      { id, name, arguments: given = {}, args = given },
+    ) => ({
       id: id ?? `${idPrefix}_${context.nextToolCall()}`,
       name,
       args: typeof args === "string" ? args : JSON.stringify(args),
@@ -105,7 +107,8 @@ class OpenAIAnswer extends Answer {
       }\n\n`;
     const delta = (delta: unknown, finish_reason: string | null = null) =>
       chunk([{ index: 0, delta, finish_reason }]);
-    const events = [delta({ role: "assistant", content: "" })];
+    const content = this.text === "" && this.calls.length > 0 ? null : "";
+    const events = [delta({ role: "assistant", content })];
     for (const piece of this.cut(this.reasoning ?? "")) {
       events.push(delta({ reasoning_content: piece }));
     }

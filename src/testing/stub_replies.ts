@@ -51,6 +51,8 @@ export interface StubToolCall {
    * @default {}
    */
   args?: Record<string, unknown> | string | undefined;
+  /** The same by the name that providers have. */
+  arguments?: Record<string, unknown> | string | undefined;
 }
 
 /** What the model says, written in the style and the form that the request asks for. */

@@ -6,16 +6,13 @@
 
 import { readVariable } from "../environment.ts";
 import { quote } from "../errors.ts";
-import { Secrets } from "../secrets.ts";
+import { isSecretName, Secrets } from "../secrets.ts";
 
 /** Headers as they are sent, and what must not be shown of them. */
 export interface ExpandedHeaders {
   headers: Record<string, string>;
   secrets: Secrets;
 }
-
-/** Headers whose values are secret, wherever they come from. */
-const SECRET_NAME = /auth|cookie|credential|key|password|secret|signature|token/i;
 
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
@@ -54,7 +51,7 @@ export function expandHeaders(
       secrets.add(secret);
       return secret.trim();
     });
-    if (SECRET_NAME.test(name)) secrets.add(value);
+    if (isSecretName(name)) secrets.add(value);
     headers[name] = value;
   }
   return { headers, secrets };

@@ -59,7 +59,8 @@ export function providerError(failure: Failure, redact: (text: string) => string
   const says = providerMessage ?? summary ?? snippet(body && redact(body)) ?? code ?? "no message";
   const retryAfter = headers === undefined ? undefined : retryAfterMs(headers);
   const requestId = headers?.get("x-request-id") ?? headers?.get("request-id") ?? undefined;
-  return new ProviderError(`LLM ${status}: ${bounded(redact(says), MAX_MESSAGE)}`, {
+  const words = redact(says).replace(/(?<!\.)\.$/, ""); // no message ends in a period
+  return new ProviderError(`LLM ${status}: ${bounded(words, MAX_MESSAGE)}`, {
     status,
     providerMessage: providerMessage && bounded(redact(providerMessage), MAX_BODY),
     providerCode: code && redact(code),
