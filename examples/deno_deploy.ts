@@ -11,6 +11,8 @@ import { KvConversationStore } from "@toolnexus/client/stores/kv";
 import { stubLlm } from "@toolnexus/client/testing";
 
 const server = stubLlm(({ body }) => `This conversation has ${body.messages.length} message(s).`);
+// The stub is a server of its own, which would go on without the handler.
+Deno.addSignalListener("SIGTERM", () => Deno.exit());
 const kv = await Deno.openKv("chat.kv");
 const client = createClient({
   baseUrl: server.baseUrl,

@@ -24,13 +24,17 @@ import postgres from "npm:postgres@^3.4.9";
 export const TABLE =
   "create table if not exists conversations (id bytea primary key, messages text)";
 
+function key(id: string): Uint8Array {
+  checkConversationId(id);
+  return new TextEncoder().encode(id);
+}
+
+function text(messages: readonly Message[]): string {
+  return `[${encodeMessages(messages).join(",")}]`;
+}
+
 /** A table with a row per conversation. */
 export function postgresStore(sql: postgres.Sql): ConversationStore {
-  const text = (messages: readonly Message[]) => `[${encodeMessages(messages).join(",")}]`;
-  const key = (id: string) => {
-    checkConversationId(id);
-    return new TextEncoder().encode(id);
-  };
   const read = async (id: string): Promise<string | undefined> => {
     const [row] = await sql`select messages from conversations where id = ${key(id)}`;
     return row?.messages;

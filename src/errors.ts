@@ -119,8 +119,8 @@ export class RunAbortedError extends ToolnexusError {
 /** A hook threw, or another function of the host's. `cause` is what it threw. */
 export class HookError extends ToolnexusError {
   /**
-   * What threw: `beforeLLM`, `afterLLM`, `beforeTool`, `afterTool`, `onText`, `onError`, `waitFor`,
-   * `bodyTransform`, or `toolkit.prompt`.
+   * What threw: `beforeLLM`, `afterLLM`, `beforeTool`, `afterTool`, `onText`, `onError`, `waitFor` or
+   * `bodyTransform`.
    */
   readonly hook: string;
 

@@ -6,12 +6,11 @@
 
 import { type BeforeLLMEvent, callHook, type Hooks } from "./hooks.ts";
 import { checkString } from "./checks.ts";
-import { HookError } from "./errors.ts";
 import { cloneJson } from "./json_copy.ts";
 import { copyMessages } from "./messages.ts";
 import type { Run } from "./run.ts";
 import { runRound } from "./tool_round.ts";
-import { type Toolkit, toolkitOf } from "./tools/toolkit.ts";
+import { toolkitOf } from "./tools/toolkit.ts";
 import { traceChat } from "./tracing.ts";
 import { leadingSystem, systemText } from "./transcript/system.ts";
 import { requestAnswer } from "./wire/request.ts";
@@ -86,7 +85,7 @@ async function requestBody(run: Run): Promise<string> {
   const { settings, toolkit, signal, show } = run.context;
   const { style, model, maxTokens, hooks, requestParams, bodyTransform, systemPrompt } = settings;
   const own = systemPrompt || systemText(run.messages);
-  let system = [own, toolkitPrompt(toolkit)].filter((text) => text !== "").join("\n\n");
+  let system = [own, toolkit.prompt()].filter((text) => text !== "").join("\n\n");
   run.declared = toolkit;
   if (hooks.beforeLLM !== undefined) {
     const event = {
@@ -125,15 +124,6 @@ async function requestBody(run: Run): Promise<string> {
     return (await callHook("bodyTransform", transform, copy, signal))!;
   }
   return wellFormedJson(body);
-}
-
-/** What the toolkit's sources add; they are the host's own code, as a hook is. */
-function toolkitPrompt(toolkit: Toolkit): string {
-  try {
-    return toolkit.prompt();
-  } catch (cause) {
-    throw new HookError("toolkit.prompt", cause);
-  }
 }
 
 /** The hook with what it gives checked and its messages copied: what is wrong fails the hook. */

@@ -108,7 +108,7 @@ interface Known extends Found {
  *
  * A turn costs one commit of two rows: the new messages, and a head of about 700 bytes.
  *
- * Written anew, too, are transcripts saved without a `base`, new messages of more than 660,000
+ * Written anew, too, are transcripts saved without a `base`, new messages of more than 720,000
  * bytes, and, once every `expireIn`, the chunks of a conversation that goes on. All of that is put
  * beside what is there, then the head is switched, then the old rows are removed: at any moment a
  * reader sees the old transcript or the new one. {@linkcode KvConversationStore.sweep} removes what

@@ -113,9 +113,8 @@ export class Rows {
       try {
         const rows: KvEntry[] = [];
         if (head.chunks > 0) {
-          const batchSize = Math.min(head.chunks, BATCH_SIZE);
           const range = { start: keyOf(0), end: keyOf(head.chunks) };
-          const list = this.#kv.list(range, { limit: head.chunks, batchSize });
+          const list = this.#kv.list(range, { limit: head.chunks, batchSize: BATCH_SIZE });
           for await (const row of list) rows.push(row);
         }
         return { ...place, ...decodeChunks(head, rows, keyOf) };

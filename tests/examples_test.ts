@@ -64,7 +64,6 @@ const openFileStore = async () => {
 };
 const fileContract = conversationStoreContract(openFileStore, {
   abilities: ["reopen"],
-  validates: false,
 });
 for (const { name, run } of fileContract) Deno.test(`file_store.ts: ${name}`, run);
 
@@ -94,7 +93,10 @@ Deno.test("compaction.ts stays within its budget and remembers what was summariz
   ]);
 });
 
-const cappedContract = conversationStoreContract(() => cappedStore(Infinity), { abilities: [] });
+const cappedContract = conversationStoreContract(() => cappedStore(Infinity), {
+  abilities: [],
+  validates: true,
+});
 for (const { name, run } of cappedContract) Deno.test(`capped_store.ts: ${name}`, run);
 
 Deno.test("capped_store.ts parts no call from its result in either style", async () => {

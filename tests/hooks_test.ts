@@ -4,12 +4,10 @@ import {
   type BeforeLLMEvent,
   type Client,
   type ClientOptions,
-  createToolkit,
   HookError,
   type Hooks,
   InMemoryConversationStore,
   type Message,
-  type ToolSourceProvider,
 } from "../mod.ts";
 import { type StubLlm, stubLlm } from "../src/testing/mod.ts";
 import { calling, clientOf, eventsOf, lines, toolOf } from "./client_kit.ts";
@@ -365,20 +363,6 @@ for (const [says, options] of Object.entries(mistakes)) {
     await assertRoundIsKept(client, says);
   });
 }
-
-Deno.test("so it is where a source cannot tell its prompt", async () => {
-  await using server = stubLlm(() => calling("pay"));
-  let prompts = 0;
-  const skills: ToolSourceProvider = {
-    tools: () => [],
-    prompt: () => {
-      if (++prompts === 2) throw new Error("the skills are gone");
-      return "";
-    },
-  };
-  const toolkit = createToolkit({ tools: [toolOf("pay")], sources: [skills] });
-  await assertRoundIsKept(clientOf(server, { toolkit }), "the skills are gone");
-});
 
 /** Fails unless the second round of an ask fails as told, and the first one is kept. */
 async function assertRoundIsKept(client: Client, says: string): Promise<void> {

@@ -10,7 +10,7 @@ const TURN: Message[] = [
 
 const contract = conversationStoreContract(
   () => ({ store: new InMemoryConversationStore() }),
-  { abilities: ["base", "delete", "list"] },
+  { abilities: ["base", "delete", "list"], validates: true },
 );
 for (const { name, run } of contract) Deno.test(`memory store: ${name}`, run);
 

@@ -10,6 +10,6 @@ const contract = conversationStoreContract(async () => {
     reopen: () => new FsConversationStore(folder.path),
     close: () => folder[Symbol.asyncDispose](),
   };
-}, { abilities: ["base", "delete", "list", "reopen"] });
+}, { abilities: ["base", "delete", "list", "reopen"], validates: true });
 
 for (const { name, run } of contract) Deno.test(`file store: ${name}`, run);

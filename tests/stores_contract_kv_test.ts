@@ -11,7 +11,7 @@ const inMemory = conversationStoreContract(async () => {
     reopen: () => new KvConversationStore(kv),
     close: () => kv.close(),
   };
-}, { abilities });
+}, { abilities, validates: true });
 
 const inFile = conversationStoreContract(async () => {
   const directory = await Deno.makeTempDir();
@@ -29,7 +29,7 @@ const inFile = conversationStoreContract(async () => {
       await Deno.remove(directory, { recursive: true });
     },
   };
-}, { abilities });
+}, { abilities, validates: true });
 
 for (const { name, run } of inMemory) Deno.test(`KV in memory: ${name}`, run);
 for (const { name, run } of inFile) Deno.test(`KV in a file: ${name}`, run);

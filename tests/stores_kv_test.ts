@@ -286,7 +286,7 @@ Deno.test("what just fits into one commit is one, a byte more is staged", async 
   const counter = new Counter(kv);
   const store = new KvConversationStore(counter.kv);
   const sized = (bytes: number) => user("x".repeat(bytes - JSON.stringify(user("")).length - 1));
-  for (const [bytes, firstSave, addition] of [[660_000, 1, 1], [660_001, 2, 3]] as const) {
+  for (const [bytes, firstSave, addition] of [[720_000, 1, 1], [720_001, 2, 3]] as const) {
     const id = `${bytes} bytes`;
     await store.save(id, [sized(bytes)], []);
     assertEquals(counter.take().commits, firstSave);

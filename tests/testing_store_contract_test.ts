@@ -42,6 +42,7 @@ const openRight = () => {
 for (
   const { name, run } of conversationStoreContract(openRight, {
     abilities: ["base", "delete", "list", "reopen"],
+    validates: true,
   })
 ) Deno.test(`the contract passes a right store: ${name}`, run);
 
@@ -49,20 +50,19 @@ for (
   const { name, run } of conversationStoreContract(closures, {
     abilities: [],
     copies: false,
-    validates: false,
   })
 ) Deno.test(`the contract passes two closures over a map: ${name}`, run);
 
 for (const { does, open, caughtBy } of WRONG_STORES) {
   Deno.test(`the contract catches a store that ${does}`, async () => {
-    const contract = conversationStoreContract(open);
+    const contract = conversationStoreContract(open, { validates: true });
     const meant = caughtBy.map((name) => named(contract, name));
     assertEquals(await failing(meant), [...caughtBy]);
   });
 }
 
 Deno.test("what a map without copies and checks gets wrong is what the two options leave out", async () => {
-  const options: StoreContractOptions = { abilities: [] };
+  const options: StoreContractOptions = { abilities: [], validates: true };
   assertEquals(await failing(conversationStoreContract(closures, options).filter(quick)), [
     "copies: changing what get returned changes nothing in the store",
     "copies: changing what was saved changes nothing in the store",
@@ -159,7 +159,10 @@ Deno.test("a failure says what the store did wrong", async () => {
   const said = async (does: string) => {
     const wrong = WRONG_STORES.find((each) => each.does === does);
     assert(wrong, `no store ${does}`);
-    const { run } = named(conversationStoreContract(wrong.open), wrong.caughtBy[0]);
+    const { run } = named(
+      conversationStoreContract(wrong.open, { validates: true }),
+      wrong.caughtBy[0],
+    );
     return (await assertRejects(run, Error)).message;
   };
   const mixed = await said("sanitises ids");

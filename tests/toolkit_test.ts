@@ -229,3 +229,27 @@ Deno.test("a client takes a list of tools as well as a toolkit", async () => {
     assertEquals(toolCalls.map(({ output }) => output), ["a ran"]);
   }
 });
+
+Deno.test("a source that fails, or brings what is no tool, breaks no other", () => {
+  const broken = () => {
+    throw new Error("it is down");
+  };
+  const sources: ToolSourceProvider[] = [
+    { tools: broken, prompt: broken, status: broken },
+    { tools: () => [{ name: "half" } as Tool, toolOf("mail")], prompt: () => "Mail is here." },
+    { tools: () => [], status: () => ({ mail: "connected" }) },
+  ];
+  let toolkit!: Toolkit;
+  const told = warningsOf(() => {
+    toolkit = createToolkit({ tools: [toolOf("pay")], sources });
+    assertEquals([names(toolkit), toolkit.status()], [["mail", "pay"], { mail: "connected" }]);
+    assertEquals(toolkit.prompt(), "Mail is here.");
+  });
+  assertEquals(told, [
+    "tool source left out, its tools failed: it is down",
+    "tool of a source left out: tool half must have execute()",
+    "tool source left out, its status failed: it is down",
+    "tool source left out, its prompt failed: it is down",
+  ]);
+  assertThrows(() => createToolkit({ tools: [{ name: "half" } as Tool] }), TypeError);
+});

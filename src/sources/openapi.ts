@@ -199,9 +199,10 @@ function urlOf(
   const given = baseUrl ?? servers.find((each) => each !== undefined);
   const url = given && home ? URL.parse(given, `${home}/`)?.href : given;
   if (url === undefined || !/^https?:\/\/[^?#]+$/i.test(url)) {
-    const name = home === undefined ? "baseUrl" : "server";
     const shown = given === undefined ? "none" : JSON.stringify(given);
-    throw new TypeError(`${name} must be an http or https URL without a query: ${shown}`);
+    const what = `must be an http or https URL without a query: ${shown}`;
+    if (baseUrl !== undefined) throw new TypeError(`baseUrl ${what}`);
+    throw new TypeError(`server ${what}${home === undefined ? "; give baseUrl" : ""}`);
   }
   return url.replace(/\/+$/, "");
 }

@@ -54,9 +54,22 @@ export class Toolkit implements AsyncDisposable {
     }
     this.#sources = sources;
     this.#disabled = new Set(disableTools);
-    const brought = sources.flatMap((source) => source.tools())
+    const brought = this.#ask("tools", (source) => source.tools().filter(isTool)).flat()
       .sort((a, b) => (ORDER[a.source] ?? 2) - (ORDER[b.source] ?? 2));
     this.register(...brought, ...tools);
+  }
+
+  /** What each source says. One that fails is told of on the console, and breaks no other. */
+  #ask<Result>(what: string, ask: (source: ToolSourceProvider) => Result | undefined): Result[] {
+    return this.#sources.flatMap((source) => {
+      try {
+        const said = ask(source);
+        return said === undefined ? [] : [said];
+      } catch (error) {
+        console.warn(`tool source left out, its ${what} failed: ${reasonOf(error)}`);
+        return [];
+      }
+    });
   }
 
   /** The tools, in the order in which they are declared. */
@@ -102,13 +115,12 @@ export class Toolkit implements AsyncDisposable {
 
   /** What the sources add to the system prompt. */
   prompt(): string {
-    return this.#sources.map((source) => source.prompt?.() ?? "").filter((text) => text !== "")
-      .join("\n\n");
+    return this.#ask("prompt", (source) => source.prompt?.() || undefined).join("\n\n");
   }
 
   /** The states of all sources' parts, by name. */
   status(): Record<string, string> {
-    return Object.assign({}, ...this.#sources.map((source) => source.status?.()));
+    return Object.assign({}, ...this.#ask("status", (source) => source.status?.()));
   }
 
   /** The tools in the OpenAI shape. */
@@ -151,9 +163,10 @@ export class Toolkit implements AsyncDisposable {
 }
 
 /**
- * Puts tools together. MCP tools come first, then skills, then your own; the first of a name wins.
+ * Puts tools together. MCP tools come first, then skills, then your own; the first of a name wins. A
+ * source that fails, or a tool of a source that is none, is left out with a warning.
  *
- * @throws {TypeError} if a list is no array, or something in it is no tool
+ * @throws {TypeError} if a list is no array, or something in `tools` is no tool
  *
  * @example
  * ```ts
@@ -179,6 +192,17 @@ export function toolkitOf(toolkit: Toolkit | readonly Tool[] | undefined): Toolk
   if (toolkit instanceof Toolkit) return toolkit;
   if (toolkit === undefined || Array.isArray(toolkit)) return new Toolkit({ tools: toolkit });
   throw new TypeError(`toolkit must be a Toolkit or an array of tools: ${quote(toolkit)}`);
+}
+
+/** Whether a source's tool is one; of one that is not the console tells. */
+function isTool(tool: unknown): boolean {
+  try {
+    checkTool(tool);
+    return true;
+  } catch (error) {
+    console.warn(`tool of a source left out: ${reasonOf(error)}`);
+    return false;
+  }
 }
 
 function checkTool(tool: unknown): asserts tool is Tool {

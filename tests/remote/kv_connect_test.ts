@@ -111,7 +111,7 @@ Deno.test({
         reopen: open,
         close: () => handles.forEach((kv) => kv.close()),
       };
-    }, { abilities: ["base", "delete", "list", "reopen"] });
+    }, { abilities: ["base", "delete", "list", "reopen"], validates: true });
     for (const { name, run } of contract) await t.step(name, run);
   },
 });

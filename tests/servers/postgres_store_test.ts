@@ -39,7 +39,7 @@ const contract = conversationStoreContract(async () => {
     },
     close: () => Promise.all(opened.map((each) => each.end())),
   };
-}, { abilities: ["base", "reopen"] });
+}, { abilities: ["base", "reopen"], validates: true });
 
 for (const { name, run } of contract) {
   Deno.test({ name: `PostgreSQL: ${name}`, fn: run, ...options });

@@ -32,7 +32,7 @@ const contract = conversationStoreContract(async () => {
     },
     close: () => Promise.all(opened.map((each) => each.close())),
   };
-}, { abilities: ["base", "reopen"] });
+}, { abilities: ["base", "reopen"], validates: true });
 
 for (const { name, run } of contract) Deno.test({ name: `Redis: ${name}`, fn: run, ...options });
 
