@@ -52,8 +52,7 @@ class Deployment implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // A polite signal would wait for the stub inside of it.
-    this.#process.kill("SIGKILL");
+    this.#process.kill("SIGTERM");
     await this.#process.status;
     await this.#stderr;
   }
