@@ -9,16 +9,9 @@ import type { Settings } from "./options.ts";
 import { type CallOutcome, type Round, roundMessages } from "./round.ts";
 import type { Beginning } from "./run.ts";
 import { closedTranscript, type Transaction } from "./transaction.ts";
-import {
-  claimOf,
-  lastPrompt,
-  lastText,
-  type LastTurn,
-  lastTurn,
-  storedOutput,
-} from "./transcript/last_turn.ts";
+import { claimOf, lastPrompt, lastText, type LastTurn, lastTurn } from "./transcript/last_turn.ts";
 import { leadingSystem } from "./transcript/system.ts";
-import { callsOf, parseArguments, styleOf } from "./transcript/read.ts";
+import { callsOf, styleOf } from "./transcript/read.ts";
 import type { Toolkit } from "./tools/toolkit.ts";
 import type { Answer, ConversationStore, Message, PendingRequest, RepairReport } from "./types.ts";
 import { newCallId } from "./wire/style.ts";
@@ -142,8 +135,7 @@ function roundOf(
     const stored = results.get(call.id);
     if (stored?.pending?.id === request.id) index = position;
     if (stored === undefined || stored.pending !== undefined) return undefined;
-    const result = { output: storedOutput(stored), isError: stored.isError };
-    return { args: parseArguments(call.arguments) ?? {}, result, stored };
+    return { args: {}, result: { output: "", isError: stored.isError }, stored };
   });
   if (index < 0) return undefined;
   return {

@@ -146,14 +146,13 @@ async function settle(
   const result = run.result(messages);
   const error = failure === undefined ? unsaved : failure.error;
   if (failure === undefined && unsaved === undefined) return result;
-  if (error instanceof Error) {
-    // Also a fault that nobody thought of hands back what was paid for.
-    const { text } = run.context.progress;
-    Object.assign(error, {
-      ...(run.hasResult && { result }),
-      ...(text !== "" && { partialText: text }),
-      ...(failure !== undefined && unsaved !== undefined && { suppressed: unsaved }),
-    });
+  // Also a fault that nobody thought of hands back what was paid for, and so does what whoever left a
+  // stream gets: that nothing was saved.
+  const { text } = run.context.progress;
+  const paid = { ...(run.hasResult && { result }), ...(text !== "" && { partialText: text }) };
+  if (unsaved !== undefined) Object.assign(unsaved, paid);
+  if (failure !== undefined && error instanceof Error) {
+    Object.assign(error, paid, unsaved !== undefined && { suppressed: unsaved });
   }
   throw error;
 }

@@ -138,10 +138,14 @@ export class Transaction {
     const current = await this.#get();
     // Turns that read the same are not this one when others went on with them.
     const places = placesOf(this.#recorded, current);
-    const own = places.find(({ start, end }) =>
+    const mine = places.filter(({ start, end }) =>
       (current[end]?.role ?? "user") === "user" &&
       knowsResults(turn, current.slice(start, end), this.#request)
     );
+    // The place that still reads as it was recorded is the one; an equal turn may have just begun.
+    const own =
+      mine.find(({ start, end }) => equalMessages(current.slice(start, end), this.#recorded)) ??
+        mine[0];
     if (own === undefined && places.length > 0) throw new ConversationConflictError(this.#id);
     const others = own === undefined ? current : current.toSpliced(own.start, own.end - own.start);
     const { request, start } = lastTurn(others);

@@ -391,3 +391,18 @@ for (const style of STYLES) {
     });
   }
 }
+
+Deno.test("a sibling that failed is an error still when the call beside it was approved", async () => {
+  await using server = stubLlm([calling("mail", "pay"), "Paid."]);
+  const mail = toolOf("mail", () => {
+    throw new Error("no post today");
+  });
+  const client = clientOf(server, { style: "anthropic", toolkit: [mail, asking("pay")] });
+  const suspended = await client.ask("go", { id: "a" });
+  const { messages } = await client.resume({ id: "a", answer: yesTo(suspended) });
+  const blocks = messages[2]!.content as { content: string; is_error?: boolean }[];
+  assertEquals(blocks.map(({ content, is_error }) => [content, is_error]), [
+    ["no post today", true],
+    ["pay done", undefined],
+  ]);
+});

@@ -74,6 +74,7 @@ for (const how of ["signal", "timeoutMs"] as const) {
     const stream = client.stream("hi", { id: "a", signal: controller.signal });
     const end = () => how === "signal" ? controller.abort() : time.tick(1_000);
     const unsaved = await assertRejects(() => leave(stream, () => true, end), StoreError);
+    assertEquals([unsaved.partialText, unsaved.result?.text], ["one ", "one "]);
     const error = await assertRejects(() => stream.result, RunAbortedError);
     assertEquals(error.code, how === "signal" ? "aborted" : "timeout");
     assertEquals([error.partialText, error.suppressed], ["one ", unsaved]);

@@ -17,7 +17,6 @@ import {
   resultId,
   resultParts,
   textOf,
-  textOfContent,
 } from "./read.ts";
 
 /** A result that stands in a transcript. */
@@ -151,9 +150,4 @@ export function hasOnlyResults(message: Message): boolean {
 /** The request of a suspended call; what is marked as one, but cannot be one, is none. */
 function requestOf({ pending }: Part): PendingRequest | undefined {
   return isRequest(pending) ? pending : undefined;
-}
-
-/** The text of a stored result. */
-export function storedOutput(result: StoredResult): string {
-  return textOfContent(result.content);
 }

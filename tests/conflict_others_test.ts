@@ -1,0 +1,78 @@
+/** What others say is kept, however much it looks like one's own turn, and whatever comes after it. */
+import { assertEquals, assertRejects } from "@std/assert";
+import { ConversationConflictError, InMemoryConversationStore } from "../mod.ts";
+import { stubLlm } from "../src/testing/mod.ts";
+import { calling, clientOf, LedgerStore, lines, toolOf } from "./client_kit.ts";
+
+Deno.test("the same question twice, each with a tool: no turn is taken for the other", async () => {
+  const store = new InMemoryConversationStore();
+  const asked = { first: Promise.withResolvers<void>(), second: Promise.withResolvers<void>() };
+  const gates = { first: Promise.withResolvers<void>(), second: Promise.withResolvers<void>() };
+  await using early = stubLlm([calling("clock"), async () => {
+    asked.first.resolve();
+    await gates.first.promise;
+    return "Noon, says the first.";
+  }]);
+  await using late = stubLlm([calling("clock"), "Noon, says the second."]);
+  // Each its own process: with one store object they would wait for each other.
+  const opened = () => ({
+    get: (id: string) => store.get(id),
+    save: (...save: Parameters<typeof store.save>) => store.save(...save),
+  });
+  const options = { checkpoint: "round" } as const;
+  const first = clientOf(early, {
+    ...options,
+    store: opened(),
+    toolkit: [toolOf("clock", () => 1)],
+  })
+    .ask("What time is it?", { id: "a" });
+  await asked.first.promise; // its round is in the store
+  const clock = toolOf("clock", async () => {
+    asked.second.resolve();
+    await gates.second.promise;
+    return 2;
+  });
+  const second = clientOf(late, { ...options, store: opened(), toolkit: [clock] })
+    .ask("What time is it?", { id: "a" });
+  await asked.second.promise; // and behind it, the same call once more
+  gates.first.resolve();
+  assertEquals((await first).text, "Noon, says the first.");
+  gates.second.resolve();
+  assertEquals((await second).text, "Noon, says the second.");
+  const turn = (result: number, who: string) => [
+    "user: What time is it?",
+    "assistant: [clock]",
+    `tool: ${result}`,
+    `assistant: Noon, says the ${who}.`,
+  ];
+  assertEquals(lines(await store.get("a")), [...turn(1, "first"), ...turn(2, "second")]);
+});
+
+Deno.test("a rewrite after two conflicts, the second of which brought nothing new, deletes no turn", async () => {
+  await using server = stubLlm([calling("work"), "done"]);
+  const store = new LedgerStore();
+  const said = (text: string) => [
+    { role: "user", content: text },
+    { role: "assistant", content: `re ${text}` },
+  ];
+  store.put("a", said("old"));
+  store.beforeSave[1] = () => store.append("a", ...said("a note of another"));
+  store.beforeSave[2] = () => {
+    throw new ConversationConflictError("a"); // for whatever reason
+  };
+  const client = clientOf(server, {
+    store,
+    checkpoint: "round",
+    toolkit: [toolOf("work")],
+    hooks: {
+      beforeLLM: ({ messages, turn }) => turn === 2 ? { messages: messages.slice(2) } : undefined,
+    },
+  });
+  const error = await assertRejects(() => client.ask("go", { id: "a" }), ConversationConflictError);
+  assertEquals(error.result?.text, "done");
+  assertEquals(lines(store.get("a")).slice(0, 3), [
+    "user: old",
+    "assistant: re old",
+    "user: a note of another",
+  ]);
+});
