@@ -14,6 +14,7 @@ import {
   type RunStream,
   type StreamEvent,
 } from "../mod.ts";
+import type { StubReply } from "../src/testing/mod.ts";
 
 /** A client of a server; it asks once and does not wait between tries, unless told otherwise. */
 export function clientOf(
@@ -69,6 +70,28 @@ export function toolOf(
     inputSchema: { type: "object" },
     run: (args, context) => run(args as Record<string, unknown>, context.signal),
   });
+}
+
+/** A model's reply that is held back until it is let go, and a sign that it was asked for. */
+export function held(answer: StubReply) {
+  const asked = Promise.withResolvers<void>(), gate = Promise.withResolvers<void>();
+  const reply = async () => {
+    asked.resolve();
+    await gate.promise;
+    return answer;
+  };
+  return { reply, asked: asked.promise, letGo: gate.resolve };
+}
+
+/** A tool that runs until it is let go, and a sign that it runs. */
+export function heldTool(name: string, output: string = `${name} ran`) {
+  const runs = Promise.withResolvers<void>(), gate = Promise.withResolvers<void>();
+  const tool = toolOf(name, async () => {
+    runs.resolve();
+    await gate.promise;
+    return output;
+  });
+  return { tool, runs: runs.promise, letGo: gate.resolve };
 }
 
 /** An answer that calls tools by name, with the ids `c-<name>`. */
@@ -148,6 +171,14 @@ export class LedgerStore implements ConversationStore {
   append(id: string, ...messages: Message[]): void {
     this.put(id, [...this.get(id) ?? [], ...messages]);
   }
+}
+
+/** The store as another process opens it: asks through it do not wait for those of this one. */
+export function opened(store: ConversationStore): ConversationStore {
+  return {
+    get: (id) => store.get(id),
+    save: (id, messages, base) => store.save(id, messages, base),
+  };
 }
 
 /** A store of two closures over a map of JSON, which ignores `base`. */

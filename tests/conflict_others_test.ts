@@ -1,43 +1,33 @@
 /** What others say is kept, however much it looks like one's own turn, and whatever comes after it. */
 import { assertEquals, assertRejects } from "@std/assert";
-import { ConversationConflictError, InMemoryConversationStore } from "../mod.ts";
+import { ConversationConflictError, type DefinedTool, InMemoryConversationStore } from "../mod.ts";
 import { stubLlm } from "../src/testing/mod.ts";
-import { calling, clientOf, LedgerStore, lines, toolOf } from "./client_kit.ts";
+import {
+  calling,
+  clientOf,
+  held,
+  heldTool,
+  LedgerStore,
+  lines,
+  opened,
+  toolOf,
+} from "./client_kit.ts";
 
 Deno.test("the same question twice, each with a tool: no turn is taken for the other", async () => {
   const store = new InMemoryConversationStore();
-  const asked = { first: Promise.withResolvers<void>(), second: Promise.withResolvers<void>() };
-  const gates = { first: Promise.withResolvers<void>(), second: Promise.withResolvers<void>() };
-  await using early = stubLlm([calling("clock"), async () => {
-    asked.first.resolve();
-    await gates.first.promise;
-    return "Noon, says the first.";
-  }]);
+  const answer = held("Noon, says the first."), clock = heldTool("clock", "2");
+  await using early = stubLlm([calling("clock"), answer.reply]);
   await using late = stubLlm([calling("clock"), "Noon, says the second."]);
-  // Each its own process: with one store object they would wait for each other.
-  const opened = () => ({
-    get: (id: string) => store.get(id),
-    save: (...save: Parameters<typeof store.save>) => store.save(...save),
-  });
-  const options = { checkpoint: "round" } as const;
-  const first = clientOf(early, {
-    ...options,
-    store: opened(),
-    toolkit: [toolOf("clock", () => 1)],
-  })
-    .ask("What time is it?", { id: "a" });
-  await asked.first.promise; // its round is in the store
-  const clock = toolOf("clock", async () => {
-    asked.second.resolve();
-    await gates.second.promise;
-    return 2;
-  });
-  const second = clientOf(late, { ...options, store: opened(), toolkit: [clock] })
-    .ask("What time is it?", { id: "a" });
-  await asked.second.promise; // and behind it, the same call once more
-  gates.first.resolve();
+  const asked = (server: { baseUrl: string }, tool: DefinedTool) =>
+    clientOf(server, { checkpoint: "round", store: opened(store), toolkit: [tool] })
+      .ask("What time is it?", { id: "a" });
+  const first = asked(early, toolOf("clock", () => "1"));
+  await answer.asked; // its round is in the store
+  const second = asked(late, clock.tool);
+  await clock.runs; // and behind it, the same call once more
+  answer.letGo();
   assertEquals((await first).text, "Noon, says the first.");
-  gates.second.resolve();
+  clock.letGo();
   assertEquals((await second).text, "Noon, says the second.");
   const turn = (result: number, who: string) => [
     "user: What time is it?",

@@ -2,60 +2,34 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import {
   ConversationConflictError,
-  type ConversationStore,
+  type DefinedTool,
   InMemoryConversationStore,
   type Message,
   StaleAnswerError,
 } from "../mod.ts";
-import { stubLlm, type StubReply } from "../src/testing/mod.ts";
+import { stubLlm } from "../src/testing/mod.ts";
 import { asking, requestOf, resultsOf, STYLES, yesTo } from "./approval_kit.ts";
-import { calling, clientOf, lines, toolOf } from "./client_kit.ts";
-
-/** A model's answer that waits to be let go, and a sign that it was asked for. */
-function held(answer: StubReply) {
-  const asked = Promise.withResolvers<void>(), gate = Promise.withResolvers<void>();
-  const reply = async () => {
-    asked.resolve();
-    await gate.promise;
-    return answer;
-  };
-  return { reply, asked: asked.promise, letGo: gate.resolve };
-}
-
-/** The store as another process opens it: asks through it do not wait for those of this one. */
-function opened(store: ConversationStore): ConversationStore {
-  return {
-    get: (id) => store.get(id),
-    save: (id, messages, base) => store.save(id, messages, base),
-  };
-}
+import { calling, clientOf, held, heldTool, lines, opened, toolOf } from "./client_kit.ts";
 
 for (const style of STYLES) {
   Deno.test(`the same prompt twice at once, by a model that counts its calls anew: both are kept (${style})`, async () => {
     const store = new InMemoryConversationStore();
-    const started = Promise.withResolvers<void>();
-    const gates = { first: Promise.withResolvers<void>(), second: Promise.withResolvers<void>() };
-    let runs = 0;
-    const asked = async (name: "first" | "second") => {
+    const asked = async (name: string, tool: DefinedTool) => {
       await using server = stubLlm([calling("work"), `done by ${name}`]);
-      const work = toolOf("work", async () => {
-        if (++runs === 2) started.resolve();
-        await gates[name].promise;
-        return `work of ${name}`;
-      });
       const options = {
         style,
-        store: opened(store),
         checkpoint: "round",
-        toolkit: [work],
+        store: opened(store),
+        toolkit: [tool],
       } as const;
       return await clientOf(server, options).ask("status?", { id: "a" });
     };
-    const first = asked("first"), second = asked("second");
-    await started.promise;
-    gates.first.resolve();
+    const early = heldTool("work", "work of first"), late = heldTool("work", "work of second");
+    const first = asked("first", early.tool), second = asked("second", late.tool);
+    await Promise.all([early.runs, late.runs]);
+    early.letGo();
     assertEquals((await first).text, "done by first");
-    gates.second.resolve();
+    late.letGo();
     assertEquals((await second).text, "done by second");
     assertEquals(resultsOf(await store.get("a")), [
       "c-work: work of first",
@@ -115,29 +89,19 @@ for (const style of STYLES) {
     Deno.test(`a request that is answered while a tool of the turn before it runs: each turn once, ${first} saved first (${style})`, async () => {
       const store = new InMemoryConversationStore();
       const asksToWork = held(calling("work")), paid = held("Paid.");
-      const works = Promise.withResolvers<void>(), gate = Promise.withResolvers<void>();
+      const work = heldTool("work");
       await using slow = stubLlm([asksToWork.reply, "Worked."]);
-      const work = toolOf("work", async () => {
-        works.resolve();
-        await gate.promise;
-        return "work ran";
-      });
-      const options = {
-        style,
-        store: opened(store),
-        checkpoint: "round",
-        toolkit: [work],
-      } as const;
-      const working = clientOf(slow, options).ask("do work", { id: "a" });
+      const options = { checkpoint: "round", store: opened(store), toolkit: [work.tool] } as const;
+      const working = clientOf(slow, { style, ...options }).ask("do work", { id: "a" });
       await asksToWork.asked;
       await using quick = stubLlm([calling("pay"), paid.reply]);
       const client = clientOf(quick, { style, store: opened(store), toolkit: [asking("pay")] });
       const suspended = await client.ask("pay", { id: "a" });
       asksToWork.letGo();
-      await works.promise; // its call is in the store, in front of the request
+      await work.runs; // its call is in the store, in front of the request
       const paying = client.resume({ id: "a", answer: yesTo(suspended) });
       await paid.asked;
-      const ends = [() => (gate.resolve(), working), () => (paid.letGo(), paying)];
+      const ends = [() => (work.letGo(), working), () => (paid.letGo(), paying)];
       for (const end of first === "the answered turn" ? ends.reverse() : ends) await end();
       const kept = await store.get("a");
       assertEquals(lines(kept).filter((line) => line.startsWith("assistant:")).sort(), [

@@ -1,13 +1,7 @@
 /** `resume` with an answer: the approved tool runs once, and the run goes on as if it had never stopped. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import {
-  balanceTranscript,
-  defineTool,
-  InMemoryConversationStore,
-  pending,
-  ProviderError,
-} from "../mod.ts";
+import { defineTool, InMemoryConversationStore, pending, ProviderError } from "../mod.ts";
 import { stubLlm } from "../src/testing/mod.ts";
 import {
   asking,
@@ -368,41 +362,3 @@ for (const when of ["claim", "checkpoint"] as const) {
     assertEquals(resultsOf(await memory.get("a")), [`c-pay: ${INTERRUPTED}`]);
   });
 }
-
-for (const style of STYLES) {
-  for (const [what, message] of [["result", 2], ["call", 1]] as const) {
-    Deno.test(`an earlier round that lost its ${what} is mended before the tool runs (${style})`, async () => {
-      await using server = stubLlm([calling("mail"), calling("pay"), "Paid."]);
-      const pay = asking("pay");
-      const store = new LedgerStore();
-      const client = clientOf(server, { style, store, toolkit: [toolOf("mail"), pay] });
-      const suspended = await client.ask("go", { id: "a" });
-      store.put("a", suspended.messages.toSpliced(message, 1));
-      const { text, messages, repaired } = await client.resume({
-        id: "a",
-        answer: yesTo(suspended),
-      });
-      assertEquals([text, pay.runs.length], ["Paid.", 1]);
-      assertEquals(repaired, {
-        closedCalls: what === "result" ? ["c-mail"] : [],
-        droppedResults: what === "result" ? [] : ["c-mail"],
-      });
-      assertEquals(balanceTranscript(messages, style).messages, messages);
-    });
-  }
-}
-
-Deno.test("a sibling that failed is an error still when the call beside it was approved", async () => {
-  await using server = stubLlm([calling("mail", "pay"), "Paid."]);
-  const mail = toolOf("mail", () => {
-    throw new Error("no post today");
-  });
-  const client = clientOf(server, { style: "anthropic", toolkit: [mail, asking("pay")] });
-  const suspended = await client.ask("go", { id: "a" });
-  const { messages } = await client.resume({ id: "a", answer: yesTo(suspended) });
-  const blocks = messages[2]!.content as { content: string; is_error?: boolean }[];
-  assertEquals(blocks.map(({ content, is_error }) => [content, is_error]), [
-    ["no post today", true],
-    ["pay done", undefined],
-  ]);
-});

@@ -56,7 +56,8 @@ export class Toolkit implements AsyncDisposable {
     this.#disabled = new Set(disableTools);
     const brought = this.#ask("tools", (source) => source.tools().filter(isTool)).flat()
       .sort((a, b) => (ORDER[a.source] ?? 2) - (ORDER[b.source] ?? 2));
-    this.register(...brought, ...tools);
+    for (const tool of brought) this.#add(tool);
+    this.register(...tools);
   }
 
   /** What each source says. One that fails is told of on the console, and breaks no other. */
@@ -90,12 +91,16 @@ export class Toolkit implements AsyncDisposable {
   register(...tools: readonly Tool[]): this {
     for (const tool of tools) {
       checkTool(tool);
-      if (this.#disabled.has(tool.name)) continue;
-      if (this.#tools.has(tool.name)) {
-        console.warn(`toolkit has a tool ${quote(tool.name)} already: the first one stays`);
-      } else this.#tools.set(tool.name, tool);
+      this.#add(tool);
     }
     return this;
+  }
+
+  #add(tool: Tool): void {
+    if (this.#disabled.has(tool.name)) return;
+    if (this.#tools.has(tool.name)) {
+      console.warn(`toolkit has a tool ${quote(tool.name)} already: the first one stays`);
+    } else this.#tools.set(tool.name, tool);
   }
 
   /** Runs a tool, also outside a run; an unknown name and a throw are error results. */
