@@ -6,7 +6,7 @@
 
 import { ConversationConflictError, quote, StaleAnswerError } from "./errors.ts";
 import type { Settings } from "./options.ts";
-import { type CallOutcome, type Round, roundMessages } from "./round.ts";
+import { type Round, roundMessages, type StoredOutcome } from "./round.ts";
 import type { Beginning } from "./run.ts";
 import { closedTranscript, type Transaction } from "./transaction.ts";
 import { claimOf, lastPrompt, lastText, type LastTurn, lastTurn } from "./transcript/last_turn.ts";
@@ -131,11 +131,11 @@ function roundOf(
   const { request, answer, toolkit } = given;
   let index = -1;
   const calls = callsOf(message);
-  const outcomes = calls.map((call, position): CallOutcome | undefined => {
+  const outcomes = calls.map((call, position): StoredOutcome | undefined => {
     const stored = results.get(call.id);
     if (stored?.pending?.id === request.id) index = position;
     if (stored === undefined || stored.pending !== undefined) return undefined;
-    return { args: {}, result: { output: "", isError: stored.isError }, stored };
+    return { stored };
   });
   if (index < 0) return undefined;
   return {
@@ -158,8 +158,7 @@ function roundOf(
  */
 function claimed(round: Round): Message[] {
   const { index, request } = round.approval!;
-  const content = claimOf(request);
-  const claim = { args: {}, result: { output: content, isError: false }, stored: { content } };
+  const claim = { stored: { content: claimOf(request), isError: false } };
   return roundMessages(round, round.outcomes.with(index, claim));
 }
 

@@ -21,9 +21,17 @@ export interface CallOutcome {
   pending?: PendingRequest | undefined;
   /** Whether `afterTool` has not passed the result: it is handed back, but nobody else may see it. */
   isWithheld?: boolean | undefined;
-  /** The content of a result that an earlier run has put into the transcript. */
-  stored?: { content: unknown } | undefined;
+  stored?: undefined;
 }
+
+/** A result that an earlier run has put into the transcript. */
+export interface StoredOutcome {
+  stored: { content: unknown; isError: boolean };
+  pending?: undefined;
+}
+
+/** What is known of a call: how it ended, or what stands in the transcript. */
+export type Outcome = CallOutcome | StoredOutcome;
 
 /** The human's answer to the suspended call of a round. */
 export interface Approval {
@@ -41,7 +49,7 @@ export interface Round {
   /** The tools that the calls are of. */
   toolkit: Toolkit;
   /** By the index of the call. */
-  outcomes: (CallOutcome | undefined)[];
+  outcomes: (Outcome | undefined)[];
   turn: number;
   /** Whether a limit cut the answer. */
   isCut: boolean;
@@ -95,24 +103,32 @@ export function interruptedRound(round: Round): Round {
   return { ...round, outcomes };
 }
 
-function isFinished(outcome: CallOutcome | undefined): boolean {
+function isFinished(outcome: Outcome | undefined): boolean {
   return outcome !== undefined && outcome.pending === undefined;
 }
 
 /** A round as messages: the answer with its calls, and the results that are there. */
 export function roundMessages(
   round: Round,
-  outcomes: readonly (CallOutcome | undefined)[],
+  outcomes: readonly (Outcome | undefined)[],
 ): Message[] {
   const results: CallResult[] = [];
   outcomes.forEach((outcome, index) => {
     if (outcome === undefined) return;
     const { id, name } = round.calls[index]!;
-    const { result, stored, pending, isWithheld } = outcome;
-    const { output, isError } = isWithheld ? INTERRUPTED_RESULT : result;
-    results.push({ id, name, content: stored?.content ?? contentOf(output), isError, pending });
+    results.push({ id, name, ...saidOf(outcome), pending: outcome.pending });
   });
   return [round.answer, ...round.style.results(round.answer, results)];
+}
+
+/** What the transcript says of an outcome. */
+function saidOf(outcome: Outcome): { content: unknown; isError: boolean } {
+  if (outcome.stored !== undefined) {
+    const { content, isError } = outcome.stored;
+    return { content: content ?? "", isError };
+  }
+  const { output, isError } = outcome.isWithheld ? INTERRUPTED_RESULT : outcome.result;
+  return { content: contentOf(output), isError };
 }
 
 /** A result that reads like a claim is written as a list of parts, so that it is not taken for one. */
